@@ -1,0 +1,154 @@
+"""The composition root: the only file that names concrete engines and transports.
+
+`serve` is the whole life of the process: answer HTTP at once, load and warm the models, take calls, stop cleanly.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from voice_agent.engines.cpu_gate import CpuGate
+from voice_agent.engines.llama_engine import LlamaEngine
+from voice_agent.engines.piper import PiperSpeaker
+from voice_agent.engines.ports import Engine, LanguageModel
+from voice_agent.engines.scripted_llm import ScriptedEngine
+from voice_agent.engines.silero_vad import SileroVad
+from voice_agent.engines.smart_turn import SmartTurn
+from voice_agent.engines.whisper import WhisperRecogniser
+from voice_agent.modelstore import ModelPaths, resolve
+from voice_agent.server.app import create_app
+from voice_agent.server.metrics import Metrics
+from voice_agent.server.runner import run_server
+from voice_agent.session.calls import CallBook, Connect
+from voice_agent.session.factory import SessionFactory
+from voice_agent.session.session import CallEngines
+from voice_agent.settings import Settings
+from voice_agent.transports.ports import Transport
+from voice_agent.transports.webrtc.peer import accept_offer
+
+log = logging.getLogger(__name__)
+
+
+def serve(settings: Settings) -> int:
+    """Run the agent until Ctrl-C or SIGTERM; returns the exit code. Raises VoiceAgentError with a text for the user."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
+    for chatty in ("aiortc", "aioice", "faster_whisper", "httpx"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
+    paths = resolve(settings.models)
+    asyncio.run(_serve(settings, paths))
+    return 0
+
+
+async def _serve(settings: Settings, paths: ModelPaths) -> None:
+    stop = asyncio.Event()
+    _stop_on_signals(stop)
+    metrics = Metrics()
+    calls = CallBook(_connect(settings), settings.server.max_sessions, settings.server.keep_sessions, metrics)
+    app = create_app(calls, settings, metrics, web_root())
+    engines = EngineRoom(settings, paths)
+    async with contextlib.AsyncExitStack() as closing:
+        closing.push_async_callback(engines.close)
+        closing.push_async_callback(calls.close)
+        async with asyncio.TaskGroup() as tasks:
+            server = tasks.create_task(run_server(app, settings, on_started=_announce_server, stop=stop))
+            loading = tasks.create_task(_open_when_loaded(engines, calls, settings, metrics))
+            await stop.wait()
+            print("stopping …", flush=True)
+            loading.cancel()
+            await calls.close()
+            await server
+
+
+async def _open_when_loaded(engines: EngineRoom, calls: CallBook, settings: Settings, metrics: Metrics) -> None:
+    began = time.monotonic()
+    await engines.load(calls.loading)
+    calls.open(SessionFactory(settings, engines.activity, engines.for_calls(), metrics))
+    print(f"ready after {time.monotonic() - began:.1f} s: {settings.server.max_sessions} calls at a time", flush=True)
+
+
+def _announce_server(url: str) -> None:
+    print(f"voice agent on {url}  (loading models; Ctrl-C stops)", flush=True)
+
+
+def _stop_on_signals(stop: asyncio.Event) -> None:
+    loop = asyncio.get_running_loop()
+
+    def asked() -> None:
+        if stop.is_set():
+            os._exit(130)  # asked twice: whatever still holds us up is not worth waiting for
+        stop.set()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, asked)
+
+
+def _connect(settings: Settings) -> Connect:
+    async def connect(sdp: str, kind: str) -> tuple[Transport, str]:
+        return await accept_offer(sdp, kind, settings.webrtc, time.monotonic)
+
+    return connect
+
+
+def web_root() -> Path:
+    """The page: beside the package in an installed wheel, in the checkout otherwise."""
+    package = Path(__file__).parent
+    shipped = package / "_web"
+    return shipped if shipped.is_dir() else package.parent / "web"
+
+
+class EngineRoom:
+    """Loads, warms and closes the engines; loading happens in threads while HTTP already answers."""
+
+    def __init__(self, settings: Settings, paths: ModelPaths) -> None:
+        self._settings = settings
+        self._paths = paths
+        self._gate = CpuGate()
+        self._threads = settings.models.threads or min(os.cpu_count() or 1, 4)
+        self._loaded: dict[str, Any] = {}
+
+    @property
+    def activity(self) -> SileroVad:
+        vad: SileroVad = self._loaded["voice activity"]
+        return vad
+
+    def for_calls(self) -> CallEngines:
+        loaded = self._loaded
+        return CallEngines(loaded["end of turn"], loaded["recognition"], loaded["language model"], loaded["voice"])
+
+    async def load(self, progress: Callable[[list[str]], None]) -> None:
+        paths, threads, gate = self._paths, self._threads, self._gate
+        makers: dict[str, Callable[[], Engine]] = {
+            "voice activity": lambda: SileroVad(paths.vad),
+            "end of turn": lambda: SmartTurn(paths.end_of_turn, gate),
+            "recognition": lambda: WhisperRecogniser(paths.stt, threads, gate),
+            "voice": lambda: PiperSpeaker(paths.tts, gate, threads),
+            "language model": lambda: self._language_model(paths.llm),
+        }
+        waiting = list(makers)
+        progress(waiting)
+        for name, make in makers.items():
+            engine = await asyncio.to_thread(make)
+            self._loaded[name] = engine
+            await engine.warm_up()
+            waiting.remove(name)
+            progress(list(waiting))
+            log.info("= %s is ready", name)
+
+    def _language_model(self, path: Path | None) -> LanguageModel:
+        if path is None:
+            return ScriptedEngine()
+        return LlamaEngine(path, self._threads, self._gate, max_conversations=self._settings.server.max_sessions)
+
+    async def close(self) -> None:
+        closing: list[Awaitable[None]] = [engine.close() for engine in self._loaded.values()]
+        self._loaded = {}
+        await asyncio.gather(*closing)

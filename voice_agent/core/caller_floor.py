@@ -1,0 +1,248 @@
+"""The caller's side of the floor: from sounds to turns, and what a turn means for a reply that is being heard.
+
+Speech opens a turn or goes on with the open one; every pause is recognised at once and a reply prepared, so that the
+work is done while the endpoint is still being waited for; speech that goes on voids it. Speech over a reply pauses the
+reply first and is understood second: a backchannel, noise or our own echo lets it go on, words or long speech take the
+floor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from voice_agent.core.agent_floor import AgentFloor
+from voice_agent.core.commands import Command, CommitTurn, Recognise, ScoreAudio
+from voice_agent.core.endpointing import DelaySettings
+from voice_agent.core.events import AudioScored, SpeechPaused, SpeechStarted, TranscriptReady, WordsScored
+from voice_agent.core.history import History
+from voice_agent.core.latency import Budget, LatencyBook
+from voice_agent.core.turn import Turn, joined, same_words
+from voice_agent.text.backchannel import echoes, is_backchannel
+
+
+class User(Enum):
+    SILENT = "silent"
+    SPEAKING = "speaking"
+    PAUSED = "paused"
+
+
+@dataclass(frozen=True, slots=True)
+class CallerSettings:
+    language: str = "en"
+    delays: DelaySettings = DelaySettings()
+    pre_roll: float = 0.5
+    claim_speech: float = 0.8
+    """Seconds of overlapping speech that take the floor without waiting for words."""
+    max_sound: float = 15.0
+    """Seconds of unbroken sound after which it is recognised in the middle."""
+    max_audio: float = 25.0
+    """Most audio handed to one recognition, seconds."""
+    settle_after: float = 8.0
+    """A pause after this much unsettled audio settles its text, so that long turns stay cheap."""
+    patient_after: int = 2
+    """False alarms within one reply after which sounds no longer pause it; only words or long speech do."""
+    echo_window: float = 1.0
+    """Seconds after our own voice within which a copy of our words is taken for an echo."""
+
+
+class CallerFloor:
+    def __init__(
+        self, settings: CallerSettings, agent: AgentFloor, history: History, budget: Budget, out: list[Command]
+    ) -> None:
+        self._settings = settings
+        self._agent = agent
+        self._history = history
+        self._budget = budget
+        self._out = out
+        self._last_turn = 0
+        self._voice = False
+        self._free_from = float("-inf")
+        """Audio before this belongs to an earlier turn and is never recognised again."""
+        self.turn: Turn | None = None
+
+    @property
+    def state(self) -> User:
+        if self._voice:
+            return User.SPEAKING
+        return User.PAUSED if self.turn is not None else User.SILENT
+
+    @property
+    def deadline(self) -> float | None:
+        turn = self.turn
+        if turn is None:
+            return None
+        if turn.paused_at is not None:
+            return turn.endpoint_at(self._settings.delays)
+        moments = [] if turn.cutting else [turn.next_cut]
+        if turn.overlap:
+            moments.append(turn.speech_at + self._settings.claim_speech)
+        return min(moments, default=None)
+
+    def speech_started(self, event: SpeechStarted) -> None:
+        self._voice = True
+        next_cut = event.at + self._settings.max_sound
+        if self.turn is None:
+            self.turn = self._open_turn(event.at, next_cut)
+        elif self.turn.paused_at is not None:
+            self._go_on(self.turn, event.at, next_cut)
+        if self._agent.has_floor:
+            self.turn.overlap = True
+            reply = self._agent.reply
+            if reply is not None and reply.false_alarms < self._settings.patient_after:
+                self._agent.pause()
+        else:
+            self._agent.cancel("resumed")  # at most a prepared reply: nobody heard of it
+
+    def speech_paused(self, event: SpeechPaused, now: float) -> None:
+        self._voice = False
+        turn = self.turn
+        if turn is None or turn.paused_at is not None:
+            return
+        turn.pause(event.at)
+        turn.latency.pause(event.at, now)
+        since = max(turn.audio_from, now - self._settings.max_audio)
+        self._out += [
+            Recognise(turn.id, turn.revision, since, now),
+            ScoreAudio(turn.id, turn.revision, since),
+        ]
+
+    def transcript_ready(self, event: TranscriptReady) -> None:
+        turn = self.turn
+        if turn is None or turn.id != event.turn or turn.revision != event.revision:
+            return
+        if turn.cutting and turn.paused_at is None:
+            self._understand_cut(turn, event)
+        elif turn.paused_at is not None and turn.heard is None:
+            turn.cutting = False
+            turn.heard = event.text
+            turn.latency.transcript(event.at)
+            self._understand(turn, event.at)
+
+    def audio_scored(self, event: AudioScored) -> None:
+        turn = self.turn
+        if turn and turn.id == event.turn and turn.revision == event.revision and turn.paused_at is not None:
+            turn.judged(audio=event.score)
+
+    def words_scored(self, event: WordsScored) -> None:
+        reply = self._agent.reply
+        if self.turn and reply and reply.id == event.reply and reply.turn == self.turn.id:
+            self.turn.judged(words=event.probability)
+
+    def deadline_reached(self, now: float) -> None:
+        turn = self.turn
+        if turn is None:
+            return
+        endpoint = turn.endpoint_at(self._settings.delays)
+        if endpoint is not None:
+            if now >= endpoint:
+                self.commit(now)
+            return
+        if turn.paused_at is not None:
+            return
+        if turn.overlap and now >= turn.speech_at + self._settings.claim_speech:
+            self._claim(turn)
+        if not turn.cutting and now >= turn.next_cut:
+            turn.cutting = True
+            since = max(turn.audio_from, now - self._settings.max_audio)
+            self._out.append(Recognise(turn.id, turn.revision, since, now, cut=True))
+
+    def typed(self, text: str, at: float) -> None:
+        """A typed message is a turn of its own, or joins the words that are being spoken."""
+        if self._agent.has_floor:
+            self._agent.cancel("typed")
+        if self.turn is not None and self.turn.heard is None:
+            self.turn.settled = joined(self.turn.settled, text)  # speech is under way: one turn holds both
+            self.turn.overlap = False
+            return
+        if self.turn is None:
+            self.turn = self._open_turn(at, at + self._settings.max_sound)
+            self.turn.pause(at)
+            self.turn.latency.pause(at, at)
+        self.turn.heard = joined(self.turn.heard or "", text)
+        self.turn.latency.transcript(at)
+        self.turn.overlap = False
+        self.commit(at)
+
+    def commit(self, at: float) -> None:
+        """The turn is over: its words become history and the reply may be heard."""
+        turn = self.turn
+        if turn is None:
+            return
+        text = turn.text
+        reply = self._agent.reply
+        if reply is None or not same_words(reply.basis, text):
+            self._prepare(turn)
+        self._close_turn(turn, text, at)
+        self._history.add_user(text)
+        self._agent.release(text, at)
+
+    def _open_turn(self, at: float, next_cut: float) -> Turn:
+        self._last_turn += 1
+        audio_from = max(at - self._settings.pre_roll, self._free_from)
+        return Turn(self._last_turn, audio_from, at, LatencyBook(self._budget), next_cut=next_cut)
+
+    def _go_on(self, turn: Turn, at: float, next_cut: float) -> None:
+        paused_at = turn.paused_at
+        if turn.heard is not None and paused_at is not None and paused_at - turn.audio_from > self._settings.settle_after:
+            turn.settle(max(paused_at, at - self._settings.pre_roll))
+        turn.resume(at, next_cut)
+
+    def _understand(self, turn: Turn, at: float) -> None:
+        """The words up to this pause are known: decide what they are, and prepare for them."""
+        if not turn.text or self._is_echo(turn):
+            self._dismiss(turn, at)
+        elif turn.overlap and is_backchannel(turn.text, self._settings.language):
+            self._dismiss(turn, at)
+        else:
+            if turn.overlap:
+                self._claim(turn)
+            turn.judge_words(self._settings.language)
+            self._prepare(turn)
+
+    def _understand_cut(self, turn: Turn, event: TranscriptReady) -> None:
+        """Unbroken sound was recognised in the middle. New words: the caller goes on talking. None: it is no speech."""
+        turn.cutting = False
+        turn.next_cut = event.at + self._settings.max_sound
+        turn.audio_from = event.until
+        if event.text:
+            turn.settled = joined(turn.settled, event.text)
+            if turn.overlap:
+                self._claim(turn)
+        elif turn.settled:
+            turn.heard, turn.paused_at = "", event.at
+            turn.latency.pause(event.until, event.at)
+            turn.latency.transcript(event.at)
+            self.commit(event.at)
+        elif turn.overlap:
+            turn.overlap = False
+            self._agent.resume()
+
+    def _is_echo(self, turn: Turn) -> bool:
+        near = turn.overlap or turn.speech_at - self._agent.last_spoke_at < self._settings.echo_window
+        if not near:
+            return False
+        reply = self._agent.reply
+        spoken = joined(self._agent.recently_spoken, reply.heard_and_next if reply else "")
+        return bool(spoken) and echoes(turn.text, spoken)
+
+    def _dismiss(self, turn: Turn, at: float) -> None:
+        self._close_turn(turn, "", at)
+        if turn.overlap:
+            self._agent.resume()
+
+    def _claim(self, turn: Turn) -> None:
+        turn.overlap = False
+        self._agent.cancel("barge-in")
+
+    def _prepare(self, turn: Turn) -> None:
+        if self._agent.reply is not None:
+            self._agent.cancel("revised")
+        turn.latency.restart_reply()
+        self._agent.prepare(turn.id, turn.text, self._history.with_user(turn.text), turn.latency)
+
+    def _close_turn(self, turn: Turn, text: str, at: float) -> None:
+        self.turn = None
+        # The next turn's pre-roll may reach back into the silence after this one, never into its words.
+        self._free_from = max(self._free_from, turn.paused_at if turn.paused_at is not None else at)
+        self._out.append(CommitTurn(turn.id, text))

@@ -1,0 +1,51 @@
+"""How long to wait in silence before a turn is over.
+
+Three witnesses: the sound (end-of-turn model), the words by rule, and the words by the language model's own
+next-token distribution. Each alone is wrong too often (docs/decisions/0004-endpointing.md has the figures); their
+weighted log-odds decide between the short delay after a complete turn and the long one after an open one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What is known about the end of a turn; None: not known (yet)."""
+
+    audio: float | None = None
+    """End-of-turn model, 0..1."""
+    rules: float = 0.5
+    """Completeness of the words by rule, 0..1."""
+    words: float | None = None
+    """Language model's probability that the words are complete; 0.1 is complete, 0.00005 is cut off."""
+
+
+@dataclass(frozen=True, slots=True)
+class DelaySettings:
+    min_delay: float = 0.3
+    max_delay: float = 2.4
+    open_below: float = 0.25
+    """Words whose rule score is below this wait the long delay whatever the other witnesses say."""
+
+
+def log_odds(evidence: Evidence) -> float:
+    """Positive: the turn is over; negative: the caller is likely to go on."""
+    total = 4.0 * (evidence.rules - 0.5)
+    if evidence.audio is not None:
+        total += 1.5 * (evidence.audio - 0.5)
+    if evidence.words is not None:
+        # log10 of the probability: complete utterances have a median near -0.9, cut-off ones near -4.3.
+        decades = math.log10(max(evidence.words, 1e-7))
+        total += max(-2.0, min(1.5, decades + 2.5))
+    return total
+
+
+def endpoint_delay(evidence: Evidence, settings: DelaySettings) -> float:
+    """Seconds of silence after which the turn is over."""
+    if evidence.rules < settings.open_below:
+        return settings.max_delay
+    openness = 1.0 / (1.0 + math.exp(3.0 * log_odds(evidence)))
+    return settings.min_delay + (settings.max_delay - settings.min_delay) * openness

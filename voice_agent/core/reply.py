@@ -1,0 +1,73 @@
+"""One reply: what was generated, what was queued for the ear, and how far the playhead is.
+
+The playhead only moves forward and never beyond what was queued, so `heard` is always a prefix of the generated text
+that the listener can have heard: a word counts when its last sample was played, a word cut in the middle does not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from voice_agent.core.events import ClauseQueued, WordMark
+from voice_agent.core.latency import LatencyBook
+
+
+@dataclass(slots=True)
+class Reply:
+    id: int
+    turn: int
+    latency: LatencyBook
+    fixed: bool = False
+    """A greeting or apology rather than the model's answer."""
+    basis: str = ""
+    """The user's words it answers (to tell whether a later transcript changes anything)."""
+    generated: str = ""
+    released: bool = False
+    began: bool = False
+    complete: bool = False
+    failed: bool = False
+    paused: bool = False
+    false_alarms: int = 0
+    """Overlaps that turned out to be no claim to the floor."""
+    queued_samples: int = 0
+    played: int = 0
+    clauses: list[str] = field(default_factory=list)
+    """Text of each queued clause."""
+    _marks: list[WordMark] = field(default_factory=list)
+    _end_char: int = 0
+
+    def queue(self, clause: ClauseQueued) -> None:
+        """A clause was appended; its word marks are relative to the reply's beginning."""
+        self._marks.extend(clause.words)
+        self.clauses.append(self.generated[self._end_char : clause.end_char].strip())
+        self.queued_samples += clause.samples
+        self._end_char = max(self._end_char, clause.end_char)
+
+    def move_playhead(self, played: int) -> None:
+        """Clamped: a report can be late, repeated or beyond what there is to play."""
+        self.played = max(self.played, min(played, self.queued_samples))
+
+    @property
+    def drained(self) -> bool:
+        return self.complete and self.played >= self.queued_samples
+
+    @property
+    def heard(self) -> str:
+        if self.drained:
+            # Everything that could be said was; marks for the eye alone (a closing quote, an emoji) belong to it.
+            return self.generated[: self._end_char].strip() if self.queued_samples else ""
+        end = 0
+        for mark in self._marks:
+            if mark.sample > self.played:
+                break
+            end = mark.end_char
+        return self.generated[:end].strip()
+
+    @property
+    def heard_and_next(self) -> str:
+        """What was heard and the word being spoken: an echo of our voice can hold no more than that."""
+        heard = self.heard
+        for mark in self._marks:
+            if mark.sample > self.played:
+                return self.generated[: mark.end_char].strip()
+        return heard

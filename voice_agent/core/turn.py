@@ -1,0 +1,81 @@
+"""The caller's turn while it is open: one or more utterances up to an endpoint."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from voice_agent.core.endpointing import DelaySettings, Evidence, endpoint_delay
+from voice_agent.core.latency import LatencyBook
+from voice_agent.text.completeness import completeness
+
+
+@dataclass(slots=True)
+class Turn:
+    """Audio of the turn from `audio_from` on is not yet settled as text; what came before is in `settled`."""
+
+    id: int
+    audio_from: float
+    """Where recognition starts (pre-roll included), seconds on the session clock."""
+    speech_at: float
+    """Onset of the latest speech."""
+    latency: LatencyBook
+    overlap: bool = False
+    """It began while a reply was being heard and has not been accepted as a claim to the floor yet."""
+    revision: int = 0
+    """Counts pauses; results for an older revision are stale."""
+    paused_at: float | None = None
+    """End of the last sound; None while the caller speaks."""
+    settled: str = ""
+    heard: str | None = None
+    """Text of the latest pause's recognition; None: not known yet."""
+    evidence: Evidence = field(default_factory=Evidence)
+    next_cut: float = 0.0
+    """When unbroken sound is recognised in the middle."""
+    cutting: bool = False
+    """A recognition in the middle is under way."""
+
+    @property
+    def text(self) -> str:
+        return joined(self.settled, self.heard or "")
+
+    def resume(self, at: float, next_cut: float) -> None:
+        self.speech_at, self.paused_at, self.next_cut = at, None, next_cut
+        self.evidence = Evidence()
+
+    def pause(self, at: float) -> None:
+        self.revision += 1
+        self.paused_at, self.heard = at, None
+        self.evidence = Evidence()
+
+    def settle(self, until: float) -> None:
+        """The text up to `until` will not be recognised again."""
+        self.settled, self.heard, self.audio_from = self.text, None, until
+
+    def judge_words(self, language: str) -> None:
+        rules = completeness(self.text, language).score
+        self.evidence = Evidence(self.evidence.audio, rules, None)
+
+    def judged(self, *, audio: float | None = None, words: float | None = None) -> None:
+        known = self.evidence
+        self.evidence = Evidence(
+            known.audio if audio is None else audio, known.rules, known.words if words is None else words
+        )
+
+    def endpoint_at(self, delays: DelaySettings) -> float | None:
+        """When the turn is over if nothing else happens; None while speaking or before the words are known."""
+        if self.paused_at is None or self.heard is None:
+            return None
+        return self.paused_at + endpoint_delay(self.evidence, delays)
+
+
+def joined(left: str, right: str) -> str:
+    return f"{left.strip()} {right.strip()}".strip()
+
+
+def same_words(left: str, right: str) -> bool:
+    """True if two texts differ in case, spacing and punctuation at most."""
+    return _words(left) == _words(right)
+
+
+def _words(text: str) -> list[str]:
+    return "".join(c if c.isalnum() else " " for c in text.casefold().replace("'", "")).split()

@@ -1,0 +1,65 @@
+"""The one bridge between the engine's thread and an event loop: a bounded mailbox per request.
+
+The thread posts, the loop takes. A reader that falls behind makes the mailbox full; the thread then leaves that
+request out of its batches, so that nothing is generated that nobody takes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+
+from voice_agent.engines.ports import ChatRequest, LanguageEvent
+from voice_agent.errors import EngineError
+
+MAILBOX = 32
+"""Events a reader may be behind."""
+
+Message = LanguageEvent | EngineError | float | None
+
+
+class Ticket:
+    """Made on the loop that reads it. `post`, `full` and `cancelled` are for the engine's thread."""
+
+    def __init__(self, request: ChatRequest, *, reply: bool, wake: Callable[[], None]) -> None:
+        self.request = request
+        self.reply = reply
+        """True: generate; False: only the probability that the turn is over."""
+        self.cancelled = False
+        self.finished = False
+        """Set by the engine's thread once it will post no more."""
+        self._wake = wake
+        self._loop = asyncio.get_running_loop()
+        self._mailbox: asyncio.Queue[Message] = asyncio.Queue()
+        # Each counter has one writer, so neither needs a lock.
+        self._posted = 0
+        self._taken = 0
+
+    @property
+    def full(self) -> bool:
+        return self._posted - self._taken >= MAILBOX
+
+    def post(self, message: Message) -> None:
+        """Hand over one message; from the engine's thread."""
+        self._posted += 1
+        try:
+            self._loop.call_soon_threadsafe(self._mailbox.put_nowait, message)
+        except RuntimeError:  # the loop is closed: its reader can only be gone
+            self.cancelled = True
+
+    async def take(self) -> LanguageEvent | float | None:
+        """The next message, in order. Raises the EngineError that ended the request. Cancelling loses nothing."""
+        message = await self._mailbox.get()
+        was_full = self.full
+        self._taken += 1
+        if was_full and not self.full:
+            self._wake()
+        if isinstance(message, EngineError):
+            raise message
+        return message
+
+    def cancel(self) -> None:
+        """The reader is gone; no effect on a request that is over."""
+        if not self.finished:
+            self.cancelled = True
+            self._wake()

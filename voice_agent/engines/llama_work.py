@@ -1,0 +1,93 @@
+"""One request on its way through the engine's thread: what happens to a distribution once it is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from voice_agent.engines.detokenise import Detokeniser
+from voice_agent.engines.llama_batch import Job
+from voice_agent.engines.llama_runtime import LlamaRuntime, Sampling
+from voice_agent.engines.llama_ticket import Ticket
+from voice_agent.engines.ports import GenerationEnded, TextDelta
+
+SENTENCE_ENDS = (".", "?", "!", '."', '?"', '!"', "?!", "!!", ".\n", "?\n", "!\n", ".\n\n", "。", "？", "！", "।", "؟")
+"""Texts that end a sentence, as far as the vocabulary has them as one token. Not "...", which says the opposite, and
+not the thousands of tokens of a code model that begin with a full stop, such as ".com"."""
+
+
+class Scores:
+    """How likely a distribution says the turn is over."""
+
+    def __init__(self, runtime: LlamaRuntime) -> None:
+        self._runtime = runtime
+        single = [runtime.tokenize(text, begin=False) for text in SENTENCE_ENDS]
+        self._ends = [ids[0] for ids in single if len(ids) == 1]
+        self._closing: dict[str, int] = {}
+
+    def over(self, index: int, closing: str) -> float:
+        """Probability, after entry `index` of the last batch, of a sentence's end or of the token `closing` (the
+        template's text that ends a user's turn) begins with."""
+        if closing not in self._closing:
+            self._closing[closing] = self._runtime.tokenize(closing, begin=False)[0]
+        tokens = np.unique([*self._ends, self._closing[closing]])
+        return float(min(self._runtime.probabilities(index)[tokens].sum(), 1.0))
+
+
+class Work:
+    """Owned by the engine's thread. `room` is what the window leaves for a reply to `prompt`."""
+
+    def __init__(self, ticket: Ticket, prompt: Sequence[int], room: int, closing: str, runtime: LlamaRuntime) -> None:
+        request = ticket.request
+        self.ticket = ticket
+        self._runtime = runtime
+        self._closing = closing
+        self._limit = min(request.max_tokens, room) if ticket.reply else 0
+        self._prompt_tokens = len(prompt)
+        self._generated = 0
+        self._text = Detokeniser(request.stop)
+        self.job = Job(request.conversation, list(prompt), len(prompt) + self._limit)
+        self._sampler: Any = None
+        if ticket.reply:
+            self._sampler = runtime.new_sampler(Sampling(request.temperature, request.top_p, request.seed))
+
+    def output(self, index: int, scores: Scores) -> bool:
+        """Use the distribution of entry `index` of the last batch; true if the request is answered."""
+        if not self.ticket.reply:
+            self.ticket.post(scores.over(index, self._closing))
+            return True
+        token = self._runtime.sample(self._sampler, index)
+        if self._runtime.is_end(token):
+            return self._finish("stop")
+        self._generated += 1
+        self._post(self._text.feed(self._runtime.piece(token)))
+        if self._text.stopped:
+            return self._finish("stop")
+        if self._generated >= self._limit:
+            return self._finish("length")
+        self.job.generating = True
+        self.job.pending.append(token)
+        return False
+
+    def close(self) -> None:
+        if self._sampler is not None:
+            self._runtime.free_sampler(self._sampler)
+            self._sampler = None
+
+    def _finish(self, reason: str) -> bool:
+        self._post(self._text.finish())
+        self.ticket.post(
+            GenerationEnded(
+                reason="stop" if reason == "stop" else "length",
+                prompt_tokens=self._prompt_tokens,
+                cached_tokens=self.job.cached,
+                completion_tokens=self._generated,
+            )
+        )
+        return True
+
+    def _post(self, text: str) -> None:
+        if text:
+            self.ticket.post(TextDelta(text))

@@ -1,0 +1,135 @@
+"""Runs the app on uvicorn inside our own event loop.
+
+uvicorn would like to own the process: signals, logging, exit codes, the listening socket. Here it gets a socket that
+already listens and a stop event, and it prints nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import ipaddress
+import logging
+import socket
+from collections.abc import Callable, Iterator
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from voice_agent.errors import ConfigError, VoiceAgentError
+from voice_agent.server.security import exposure
+from voice_agent.settings import ServerSettings, Settings
+
+_GRACE = 2.0
+"""Seconds that answers under way get after stop; then their connections are cut. Leaves a second of the three that a
+stop may take for everything else."""
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_started = started
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Signals are the application's."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_started()
+
+
+async def run_server(
+    app: ASGIApp, settings: Settings, *, on_started: Callable[[str], None], stop: asyncio.Event
+) -> None:
+    """Serve until `stop` is set; then return within three seconds whatever clients do.
+
+    `on_started` is called once with the address to open, when requests are answered. Raises VoiceAgentError with a
+    text for the user if the address cannot be used, ConfigError if it would be open to everybody by accident.
+    Cancelling is safe: the server stops the same way.
+    """
+    listener = await open_listener(settings.server)
+    config = uvicorn.Config(
+        app,
+        lifespan="off",
+        log_config=None,
+        log_level=logging.ERROR,  # a stranger's malformed request is no news
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,  # nothing here depends on the client's address, so nobody need be trusted about it
+    )
+    server = _Server(config, lambda: on_started(url_of(listener)))
+    with listener:
+        serving = asyncio.create_task(server.serve([listener]), name="http server")
+        stopping = asyncio.create_task(stop.wait(), name="http stop")
+        try:
+            await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            stopping.cancel()
+            await _wind_down(server, serving)
+    serving.result()
+
+
+async def _wind_down(server: uvicorn.Server, serving: asyncio.Task[None]) -> None:
+    server.should_exit = True
+    _, unfinished = await asyncio.wait({serving}, timeout=_GRACE)
+    if unfinished:
+        for task in list(server.server_state.tasks):
+            task.cancel()
+        for connection in list(server.server_state.connections):
+            if connection.transport is not None:
+                connection.transport.abort()
+        server.force_exit = True
+        await asyncio.wait({serving})
+
+
+async def open_listener(settings: ServerSettings) -> socket.socket:
+    """A listening TCP socket on the first usable address of `host`; port 0 takes any free one."""
+    where = f"{settings.host}:{settings.port}"
+    if not 0 <= settings.port <= 65535:  # the resolver would take it modulo 65536
+        raise ConfigError(f"port {settings.port} does not exist: ports are 0 (any free one) to 65535")
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(
+            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )
+    except (OSError, UnicodeError) as error:
+        raise VoiceAgentError(f"cannot listen on {where}: host {settings.host!r} is no address here") from error
+    # IPv4 first: `localhost` often means both, and clients that know one loopback address know 127.0.0.1.
+    family, kind, protocol, _, address = min(found, key=lambda entry: entry[0] != socket.AF_INET)
+    if careless := exposure(settings, [str(address[0])]):
+        raise ConfigError(careless)
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if family == socket.AF_INET6:
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        listener.bind(address)
+        # Two sockets may be bound to one port; only one may listen. Listening now makes the answer certain.
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        raise VoiceAgentError(_bind_problem(where, settings.port, error)) from error
+    listener.setblocking(False)
+    return listener
+
+
+def _bind_problem(where: str, port: int, error: OSError) -> str:
+    code = error.errno
+    if code == errno.EADDRINUSE:
+        return f"port {port} is in use: {where} is taken by another program. Stop it, or set VOICE_AGENT_PORT"
+    if code in (errno.EACCES, errno.EPERM):
+        return f"not allowed to listen on {where}: ports below 1024 need privileges. Set VOICE_AGENT_PORT"
+    if code == errno.EADDRNOTAVAIL:
+        return f"cannot listen on {where}: this machine does not have that address"
+    return f"cannot listen on {where}: {error}"
+
+
+def url_of(listener: socket.socket) -> str:
+    """The address to open in a browser; a wildcard becomes loopback, which it includes."""
+    host, port = listener.getsockname()[:2]
+    address = ipaddress.ip_address(host.partition("%")[0])
+    if address.is_unspecified:
+        host = "127.0.0.1" if address.version == 4 else "::1"
+    return f"http://[{host}]:{port}/" if address.version == 6 else f"http://{host}:{port}/"

@@ -1,0 +1,142 @@
+"""One reply, from the model's first token to the last queued sample: text, clauses and speech stream into each other.
+
+A reply is a task. Cancelling it cancels the model and synthesis; the playout is cleared by the session. Before the
+turn is over (`released`) only the first clause is synthesised: enough to answer at once, little to throw away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+
+from voice_agent.audio.playout import Playout
+from voice_agent.audio.resample import resample
+from voice_agent.core.events import (
+    ClauseQueued,
+    ClauseReady,
+    Event,
+    ReplyComplete,
+    ReplyFailed,
+    ReplyText,
+    WordMark,
+    WordsScored,
+)
+from voice_agent.engines.ports import ChatRequest, LanguageModel, Speech, TextDelta, TextToSpeech
+from voice_agent.errors import EngineError
+from voice_agent.text.clauses import Clause, ClauseSplitter
+from voice_agent.text.speakable import SpeakableFilter, SpokenText
+
+CLAUSES_AHEAD = 4
+"""Clauses written but not yet spoken; the model waits when there are more."""
+
+AUDIO_AHEAD = 10.0
+"""Seconds synthesised but not yet heard; synthesis waits when there is more."""
+
+Emit = Callable[[Event], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Speaking:
+    """What every reply of a call shares."""
+
+    llm: LanguageModel
+    tts: TextToSpeech
+    playout: Playout
+    emit: Emit
+    clock: Callable[[], float]
+    speed: float
+
+
+class ReplyTask:
+    def __init__(self, reply: int, shared: Speaking) -> None:
+        self.reply = reply
+        self.released = asyncio.Event()
+        self._shared = shared
+        self._clauses: asyncio.Queue[Clause | None] = asyncio.Queue(CLAUSES_AHEAD)
+        self._queued = 0
+        """Playout samples queued so far."""
+
+    async def answer(self, request: ChatRequest) -> None:
+        """Ask the model and speak what it says."""
+        await self._run(self._write(request))
+
+    async def say(self, text: str) -> None:
+        """Speak a fixed text."""
+        await self._run(self._dictate(text))
+
+    async def _run(self, writing: "asyncio._CoroutineLike[None]") -> None:
+        emit, clock = self._shared.emit, self._shared.clock
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(writing)
+                tasks.create_task(self._speak())
+        except* EngineError as errors:
+            emit(ReplyFailed(clock(), self.reply, "; ".join(str(error) for error in errors.exceptions)))
+        else:
+            self._shared.playout.finish(self.reply)
+            emit(ReplyComplete(clock(), self.reply))
+
+    async def _write(self, request: ChatRequest) -> None:
+        emit, clock = self._shared.emit, self._shared.clock
+        probability = await self._shared.llm.end_of_turn(request)
+        if probability is not None:
+            emit(WordsScored(clock(), self.reply, probability))
+        splitter = ClauseSplitter()
+        async with aclosing(self._shared.llm.stream(request)) as stream:  # type: ignore[type-var]
+            async for event in stream:
+                if isinstance(event, TextDelta):
+                    emit(ReplyText(clock(), self.reply, event.text))
+                    await self._hand_over(splitter.push(event.text))
+        await self._hand_over(splitter.finish())
+        await self._clauses.put(None)
+
+    async def _dictate(self, text: str) -> None:
+        self._shared.emit(ReplyText(self._shared.clock(), self.reply, text))
+        splitter = ClauseSplitter()
+        await self._hand_over([*splitter.push(text), *splitter.finish()])
+        await self._clauses.put(None)
+
+    async def _hand_over(self, clauses: list[Clause]) -> None:
+        for clause in clauses:
+            if clause.index == 0:
+                self._shared.emit(ClauseReady(self._shared.clock(), self.reply))
+            await self._clauses.put(clause)
+
+    async def _speak(self) -> None:
+        speakable = SpeakableFilter()
+        while (clause := await self._clauses.get()) is not None:
+            if clause.index > 0:
+                await self.released.wait()
+                await self._wait_for_room()
+            spoken = speakable.push(clause)
+            speech = await self._shared.tts.synthesize(spoken.text, speed=self._shared.speed) if spoken.text else None
+            await self._queue(clause, spoken, speech)
+
+    async def _queue(self, clause: Clause, spoken: SpokenText, speech: Speech | None) -> None:
+        playout = self._shared.playout
+        marks: tuple[WordMark, ...] = ()
+        count = 0
+        if speech is not None and len(speech.samples):
+            # A clause of some seconds takes milliseconds to resample: not on the loop that paces everybody's audio.
+            samples = await asyncio.to_thread(resample, speech.samples, speech.rate, playout.rate)
+            marks = _word_marks(clause, spoken, speech, self._queued, len(samples))
+            count = len(samples)
+            playout.append(self.reply, clause.index, samples)
+            self._queued += count
+        self._shared.emit(ClauseQueued(self._shared.clock(), self.reply, clause.index, clause.end, count, marks))
+
+    async def _wait_for_room(self) -> None:
+        playout = self._shared.playout
+        while (surplus := playout.buffered / playout.rate - AUDIO_AHEAD) > 0:
+            await asyncio.sleep(surplus)
+
+
+def _word_marks(clause: Clause, spoken: SpokenText, speech: Speech, base: int, length: int) -> tuple[WordMark, ...]:
+    """Where each word of the clause ends, in the generated text and in the reply's playout samples."""
+    scale = length / len(speech.samples)
+    return tuple(
+        WordMark(clause.start + spoken.original_end(word.end_char), base + min(length, round(word.end * scale)))
+        for word in speech.words
+    )

@@ -1,0 +1,104 @@
+"""Reads a client's SDP offer: refuses what cannot be served, and drops what must not be acted upon. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aiortc.sdp import MediaDescription, SessionDescription
+
+from voice_agent.errors import OfferError
+
+MAX_SDP = 64 * 1024
+MAX_CANDIDATES = 32
+"""Every candidate makes the server send packets to the address in it."""
+
+OPUS = "audio/opus"
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    sdp: str
+    """The offer without the candidates that are not to be tried."""
+    audio_mid: str
+    """Which media section carries the call's audio."""
+
+
+def read_offer(sdp: str, kind: str) -> Offer:
+    """Raises OfferError: 400 malformed or without audio both ways, 413 too large, 415 without Opus."""
+    if kind != "offer":
+        raise OfferError(400, "not_an_offer", f"the type must be 'offer', not {kind!r}")
+    if not isinstance(sdp, str) or not sdp.strip():
+        raise OfferError(400, "bad_sdp", "the SDP is empty")
+    if len(sdp) > MAX_SDP:
+        raise OfferError(413, "sdp_too_large", f"the SDP is longer than {MAX_SDP} characters")
+    sdp = _without_unwanted_candidates(sdp)
+    try:
+        description = SessionDescription.parse(sdp)
+    except Exception as error:  # aiortc's parser fails in every way junk can make Python fail
+        raise OfferError(400, "bad_sdp", f"the SDP cannot be read ({type(error).__name__})") from error
+    if not description.media:
+        raise OfferError(400, "no_audio", "the offer has no media at all")
+    for media in description.media:
+        _check_transport(media)
+    audio = _audio(description.media)
+    return Offer(_with_directions(sdp, description.media), audio.rtp.muxId)
+
+
+def _check_transport(media: MediaDescription) -> None:
+    if media.ice is None or not media.ice.usernameFragment or not media.ice.password:
+        raise OfferError(400, "bad_sdp", f"the {media.kind} section has no ICE credentials")
+    if media.dtls is None or not media.dtls.fingerprints:
+        raise OfferError(400, "bad_sdp", f"the {media.kind} section has no DTLS fingerprint")
+    if media.kind in ("audio", "video") and not media.rtcp_mux:
+        raise OfferError(400, "bad_sdp", f"the {media.kind} section does not multiplex RTCP")
+
+
+def _audio(sections: list[MediaDescription]) -> MediaDescription:
+    """The first audio section that goes both ways and can carry Opus."""
+    audio = [media for media in sections if media.kind == "audio" and media.port != 0]
+    if not audio:
+        raise OfferError(400, "no_audio", "the offer has no audio section")
+    sending = [media for media in audio if (media.direction or "sendrecv") in ("sendrecv", "sendonly")]
+    if not sending:
+        raise OfferError(400, "audio_not_sent", "the offer's audio is not sent (recvonly or inactive): no microphone?")
+    both = [media for media in sending if (media.direction or "sendrecv") == "sendrecv"]
+    if not both:
+        raise OfferError(400, "audio_not_received", "the offer's audio is sendonly: the agent could not be heard")
+    for media in both:
+        if any(codec.mimeType.lower() == OPUS and codec.clockRate == 48_000 for codec in media.rtp.codecs):
+            return media
+    raise OfferError(415, "no_opus", "the offer's audio does not include Opus at 48 kHz")
+
+
+def _with_directions(sdp: str, sections: list[MediaDescription]) -> str:
+    """Write out the default direction (RFC 8866, section 6.7), which aiortc does not assume."""
+    lines, section = [], -1
+    for line in sdp.splitlines():
+        lines.append(line)
+        if line.startswith("m="):
+            section += 1
+            if sections[section].kind in ("audio", "video") and sections[section].direction is None:
+                lines.append("a=sendrecv")
+    return "\r\n".join(lines) + "\r\n"
+
+
+def _without_unwanted_candidates(sdp: str) -> str:
+    """Drop mDNS candidates, TCP ones and those beyond the limit.
+
+    A browser that hides its address behind an mDNS name reaches us from it anyway and is learnt from its first packet
+    (RFC 8445, section 7.3.1.3); looking the name up would hold up the answer and needs multicast. Where something was
+    dropped the end of candidates goes too, or ICE would give up before that packet.
+    """
+    kept, dropped, candidates = [], 0, 0
+    for line in sdp.splitlines():
+        if line.startswith("a=candidate:"):
+            fields = line.split()
+            usable = len(fields) >= 8 and fields[2].lower() == "udp" and not fields[4].lower().endswith(".local")
+            candidates += usable
+            if not usable or candidates > MAX_CANDIDATES:
+                dropped += 1
+                continue
+        kept.append(line)
+    if dropped:
+        kept = [line for line in kept if line != "a=end-of-candidates"]
+    return "\r\n".join(kept) + "\r\n"
