@@ -7,6 +7,7 @@ SHELL := /bin/bash
 .NOTPARALLEL:
 
 BIN := .venv/bin
+export PATH := $(CURDIR)/$(BIN):$(PATH)
 # Arguments for the program or for pytest: make run ARGS="--port 9000", make test ARGS="-k barge"
 ARGS ?=
 

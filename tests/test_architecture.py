@@ -97,8 +97,9 @@ def test_files_name_no_machine_and_hold_no_weights() -> None:
         ("voice_agent.server.offers", "from voice_agent.engines import ports"),
         ("voice_agent.modelstore.fetch", "from voice_agent.engines.whisper import Whisper"),
         ("voice_agent.errors", "import voice_agent.settings"),
-        ("voice_agent.cli.report", "from voice_agent.app import serve"),
-        ("voice_agent.cli.report", "import numpy"),
+        ("voice_agent.cli.main", "from voice_agent.app import serve"),
+        ("voice_agent.cli.report", "def register(c): ...\nfrom voice_agent.app import serve"),
+        ("voice_agent.cli.report", "import numpy\ndef register(c): ..."),
         ("voice_agent.cli.report", "def f():\n    from voice_agent.engines.whisper import Whisper"),
         ("voice_agent.replay", "from voice_agent.engines import whisper"),
     ],
@@ -117,8 +118,9 @@ def test_an_import_against_the_direction_is_found(module: str, line: str) -> Non
         ("voice_agent.session.session", "import time\nfrom voice_agent.transports.ports import Transport"),
         ("voice_agent.server.offers", "from voice_agent.transports.webrtc import accept"),
         ("voice_agent.app", "from voice_agent.engines.whisper import Whisper"),
-        ("voice_agent.cli.report", "def f():\n    from voice_agent.app import serve"),
-        ("voice_agent.cli.report", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import numpy"),
+        ("voice_agent.cli.report", "def register(c):\n    from voice_agent.app import serve"),
+        ("voice_agent.cli.main", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import numpy"),
+        ("voice_agent.cli.report_table", "import numpy"),
     ],
 )
 def test_an_import_along_the_direction_is_fine(module: str, line: str) -> None:

@@ -67,7 +67,8 @@ function startCall() {
 }
 
 function onLive() {
-  if (page === "connecting") meters?.watch(call.microphone, byId("user-level"));
+  if (page !== "connecting") return;
+  meters?.watch(call.microphone, byId("user-level"));
   page = "live";
   show();
 }

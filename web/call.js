@@ -60,6 +60,7 @@ export class Call {
     pc.addEventListener("track", (event) => this.on.sound(event.streams[0] ?? new MediaStream([event.track])));
     pc.addEventListener("connectionstatechange", () => this.connectionChanged());
     const channel = (this.channel = pc.createDataChannel("events"));
+    channel.addEventListener("open", () => this.becomeLive());
     channel.addEventListener("message", (event) => this.receive(event.data));
     channel.addEventListener("close", () => this.end(new CallProblem("lost")));
     this.timer = setTimeout(() => this.end(new CallProblem("no_media")), CONNECT_MS);
@@ -93,13 +94,18 @@ export class Call {
   connectionChanged() {
     const state = this.pc.connectionState;
     if (state === "connected") {
-      clearTimeout(this.timer);
-      this.on.live();
+      this.becomeLive();
     } else if (state === "disconnected") {
       this.timer = setTimeout(() => this.end(new CallProblem("lost")), DISCONNECTED_MS);
     } else if (state === "failed") {
       this.end(new CallProblem("lost"));
     }
+  }
+
+  /** The connection's own state may change after the first event has come over it: whichever is first counts. */
+  becomeLive() {
+    clearTimeout(this.timer);
+    this.on.live();
   }
 
   receive(data) {

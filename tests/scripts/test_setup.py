@@ -98,9 +98,19 @@ def test_a_failed_step_says_what_to_do_and_is_done_again(checkout: Path) -> None
 
 
 def test_a_venv_without_pip_is_made_anew(checkout: Path) -> None:
+    """As an interrupted `python -m venv` leaves it."""
+    (checkout / "no-network").touch()
     _setup(checkout, "runtime")
+    (checkout / "no-network").unlink()
     (checkout / "no-pip").touch()
     _setup(checkout, "runtime")
+    assert _log(checkout).count("venv") == 2
+
+
+def test_a_venv_whose_python_is_gone_is_made_anew(checkout: Path) -> None:
+    _setup(checkout, "runtime")
+    (checkout / ".venv" / "bin" / "python").unlink()
+    assert _setup(checkout, "runtime")[0] == 0
     assert _log(checkout).count("venv") == 2
 
 
@@ -132,13 +142,37 @@ def test_an_unknown_step_is_refused(checkout: Path) -> None:
     assert "runtime, dev, browser or models" in error
 
 
-def test_without_root_the_command_to_run_is_printed(checkout: Path) -> None:
-    for name, body in {"id": "echo 1000", "sudo": "exit 1", "apt-get": "exit 9"}.items():
-        tool = checkout / "bin" / name
-        tool.write_text(f"#!/bin/sh\n{body}\n")
-        tool.chmod(0o755)
+def _without_venv_module(checkout: Path, **tools: str) -> None:
+    """The made-up Python lacks ensurepip until `apt-get install` has run; `tools` are shell scripts by name."""
     python = checkout / "bin" / "python3"
-    python.write_text(PYTHON.replace("*version_info*)", "*ensurepip*) exit 1 ;;\n    *version_info*)"))
+    python.write_text(PYTHON.replace("*version_info*)", "*ensurepip*) [[ -e installed ]] ;;\n    *version_info*)"))
+    for name, body in tools.items():
+        tool = checkout / "bin" / name.replace("_", "-")
+        tool.write_text(f"#!/bin/bash\n{body}\n")
+        tool.chmod(0o755)
+
+
+def test_without_root_the_command_to_run_is_printed(checkout: Path) -> None:
+    _without_venv_module(checkout, id="echo 1000", sudo="exit 1", apt_get="exit 9")
     code, _, error = _setup(checkout, "runtime")
     assert code == 1
     assert "sudo apt-get update && sudo apt-get install -y --no-install-recommends python3.12-venv" in error
+
+
+@pytest.mark.parametrize(("user", "prefix"), [("0", ""), ("1000", "sudo ")])
+def test_packages_are_installed_and_lists_refreshed_if_need_be(checkout: Path, user: str, prefix: str) -> None:
+    apt = (
+        'echo "${SUDO}apt-get $*" >>log; case $1 in update) touch lists ;; *) [[ -e lists ]] && touch installed ;; esac'
+    )
+    _without_venv_module(checkout, id=f"echo {user}", sudo='shift; SUDO="sudo " "$@"', apt_get=apt)
+    assert _setup(checkout, "runtime")[0] == 0
+    install = f"{prefix}apt-get install -y --no-install-recommends python3.12-venv"
+    assert _log(checkout) == [install, f"{prefix}apt-get update", install, "venv", "pip ."]
+
+
+def test_packages_that_cannot_be_installed_end_the_set_up(checkout: Path) -> None:
+    _without_venv_module(checkout, id="echo 0", apt_get='[[ $1 == update ]] || { echo "E: no network" >&2; exit 100; }')
+    code, _, error = _setup(checkout, "runtime")
+    assert code == 1
+    assert "E: no network" in error
+    assert "apt could not install python3.12-venv" in error

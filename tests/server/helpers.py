@@ -59,7 +59,8 @@ async def running(app: Any, **server: Any) -> AsyncIterator[tuple[str, asyncio.E
     started: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     settings = Settings(server=ServerSettings(**{"port": 0, **server}))
     task = asyncio.create_task(run_server(app, settings, on_started=started.set_result, stop=stop))
-    await asyncio.wait({task, started}, return_when=asyncio.FIRST_COMPLETED)
+    waited: list[asyncio.Future[Any]] = [task, started]
+    await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
     if task.done():
         await task
     try:

@@ -269,7 +269,7 @@ def test_many_offers_at_once_fill_the_slots_and_no_more_and_slots_come_back() ->
 def test_a_client_that_left_before_the_answer_keeps_no_slot() -> None:
     calls = FakeCalls()
     sent: list[Any] = []
-    messages = [
+    messages: list[dict[str, Any]] = [
         {"type": "http.request", "body": json.dumps(OFFER).encode(), "more_body": False},
         {"type": "http.disconnect"},
     ]
@@ -303,6 +303,8 @@ def test_metrics() -> None:
     metrics.first_audio(0.45, {"endpointing": 0.3, "recognition": 0.15})
     metrics.audio_dropped(5)
     metrics.messages_dropped(2)
+    metrics.call_error("llm")
+    metrics.playout_starved()
     app = make_app(metrics=metrics)
     ask(app, "POST", "/api/offer", content=b"{")
     response = ask(app, "GET", "/metrics")
@@ -318,6 +320,8 @@ def test_metrics() -> None:
         'voice_agent_stage_seconds_sum{stage="endpointing"} 0.3',
         "voice_agent_audio_dropped_frames_total 5.0",
         "voice_agent_messages_dropped_total 2.0",
+        'voice_agent_call_errors_total{code="llm"} 1.0',
+        "voice_agent_playout_starved_total 1.0",
         'voice_agent_offers_refused_total{code="bad_json"} 1.0',
     ):
         assert line in lines

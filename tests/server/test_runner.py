@@ -103,6 +103,7 @@ def test_the_address_told_is_one_that_can_be_opened() -> None:
     assert asyncio.run(told("localhost")) == "http://127.0.0.1:PORT/"
     if Path("/proc/net/if_inet6").is_file():  # IPv6 is not switched off here
         assert asyncio.run(told("::1")) == "http://[::1]:PORT/"
+        assert asyncio.run(told("[::1]")) == "http://[::1]:PORT/"
 
 
 async def stubborn_clients(url: str, calls: FakeCalls) -> list[asyncio.StreamWriter]:

@@ -22,7 +22,7 @@ from voice_agent.server.security import (
 from voice_agent.settings import ServerSettings
 
 OWN = RequestFacts(path="/api/offer", method="POST", hosts=("127.0.0.1:8080",))
-NAVIGATION = {"fetch_mode": "navigate", "fetch_dest": "document"}
+NAVIGATION: dict[str, Any] = {"fetch_mode": "navigate", "fetch_dest": "document"}
 
 
 def verdict(facts: RequestFacts, **server: Any) -> str | None:

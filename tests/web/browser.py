@@ -98,6 +98,23 @@ def open_page(browser: Browser, url: str, **context: Any) -> Iterator[Page]:
         opened.close()
 
 
+def wait_until(page: Page, condition: str, *, timeout: float = 20.0) -> None:
+    """Wait until the JavaScript expression (awaited if it is a promise) is true in the page; seconds.
+
+    Playwright's own `wait_for_function` evaluates text inside the page, which the page's content policy forbids.
+    """
+    page.evaluate(
+        """async (milliseconds) => {
+          const deadline = performance.now() + milliseconds;
+          while (!(await (CONDITION))) {
+            if (performance.now() > deadline) throw new Error('not within ' + milliseconds + ' ms');
+            await new Promise((resolve) => setTimeout(resolve, 20));
+          }
+        }""".replace("CONDITION", condition),
+        timeout * 1000,
+    )
+
+
 def _is_fault(message: Any) -> bool:
     # The browser itself reports every 503 as an error; whether the page handles it is what tests look at.
     return message.type == "error" and "Failed to load resource" not in message.text
@@ -110,7 +127,8 @@ def serve_in_thread(app: ASGIApp, **server: Any) -> Iterator[tuple[str, asyncio.
     Playwright's synchronous API needs the test's thread for itself.
     """
     settings = Settings(server=ServerSettings(**{"port": 0, **server}))
-    started, told = threading.Event(), {}
+    started = threading.Event()
+    told: dict[str, Any] = {}
 
     async def main() -> None:
         told["stop"], told["loop"] = asyncio.Event(), asyncio.get_running_loop()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import queue
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -26,6 +27,8 @@ class Tone(AudioStreamTrack):
 
     async def recv(self) -> AudioFrame:
         frame = await super().recv()
+        assert isinstance(frame, AudioFrame)
+        assert frame.pts is not None
         times = (frame.pts + np.arange(frame.samples)) / frame.sample_rate
         samples = (16_000 * np.sin(2 * np.pi * 440 * times)).astype(np.int16)
         made = AudioFrame.from_ndarray(samples[np.newaxis], format="s16", layout="mono")
@@ -47,6 +50,8 @@ class ScriptedAgent:
     loudest: int = 0
     """Largest sample heard from the microphone."""
     hung_up: list[str] = field(default_factory=list)
+    hang_ups: queue.SimpleQueue[str] = field(default_factory=queue.SimpleQueue)
+    """The same, to wait on."""
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def progress(self) -> dict[str, Any]:
@@ -69,7 +74,7 @@ class ScriptedAgent:
             for event in events:
                 channel.send(json.dumps(event))
 
-        @channel.on("message")  # type: ignore[untyped-decorator]
+        @channel.on("message")
         def on_message(text: str) -> None:
             self.received.append(json.loads(text))
             send(self.replies.get(self.received[-1]["type"], []))
@@ -98,6 +103,7 @@ class ScriptedAgent:
         if peer is None:
             return session_id in self.hung_up
         self.hung_up.append(session_id)
+        self.hang_ups.put(session_id)
         await peer.close()
         return True
 

@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser, Page, Playwright, expect, sync_playwright
 
 from tests.server.helpers import WEB
-from tests.web.browser import launch_browser, open_page, serve_in_thread
+from tests.web.browser import launch_browser, open_page, serve_in_thread, wait_until
 from tests.web.scripted_agent import ScriptedAgent, use_loopback
 from voice_agent.errors import OfferError
 from voice_agent.server.app import create_app
@@ -68,7 +68,7 @@ SCRIPT: list[dict[str, Any]] = [
     {"type": "state", "user": "silent", "agent": "speaking"},
     {"type": "transcript.partial", "turn": 3, "text": "no wait"},
 ]
-INTERRUPTED = [
+INTERRUPTED: list[dict[str, Any]] = [
     {"type": "reply.done", "turn": 2, "interrupted": True, "heard_text": "Start with the Louvre, then walk"},
     {"type": "state", "user": "silent", "agent": "idle"},
 ]
@@ -114,7 +114,7 @@ def _loopback(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def start_call(page: Page) -> None:
     page.get_by_role("button", name="Start talking").click()
-    page.wait_for_function("voiceAgent.state.page === 'live'")
+    wait_until(page, "voiceAgent.state.page === 'live'")
 
 
 def screenshot(page: Page, name: str) -> None:
@@ -124,7 +124,8 @@ def screenshot(page: Page, name: str) -> None:
 
 
 def test_a_call_shows_words_states_and_timing_and_carries_sound_both_ways(browser: Browser) -> None:
-    agent = ScriptedAgent(script=SCRIPT, replies={"interrupt": INTERRUPTED})
+    typed: list[dict[str, Any]] = [{"type": "transcript.final", "turn": 4, "text": "Thank you!"}]
+    agent = ScriptedAgent(script=SCRIPT, replies={"interrupt": INTERRUPTED, "text": typed})
     with serving(agent) as url, open_page(browser, f"{url}?raw=1", viewport={"width": 1200, "height": 850}) as page:
         start_call(page)
         expect(page.locator("#agent-state")).to_have_text("speaking")
@@ -144,9 +145,9 @@ def test_a_call_shows_words_states_and_timing_and_carries_sound_both_ways(browse
         expect(newest.locator(".stage-row")).to_have_count(7)
         expect(page.locator(".turn").nth(1).locator(".stage-row")).to_have_count(6)  # nothing was held back
 
-        page.wait_for_function("voiceAgent.statistics().then((one) => one && one.totalAudioEnergy > 0.01)")
-        page.wait_for_function("document.getElementById('agent-level').style.transform > 'scaleX(0.2'")
-        page.wait_for_function("document.getElementById('user-level').style.transform > 'scaleX(0.2'")
+        wait_until(page, "voiceAgent.statistics().then((one) => one && one.totalAudioEnergy > 0.01)")
+        wait_until(page, "document.getElementById('agent-level').style.transform > 'scaleX(0.2'")
+        wait_until(page, "document.getElementById('user-level').style.transform > 'scaleX(0.2'")
         screenshot(page, "live-wide")
         page.get_by_role("button", name="Interrupt").click()
         expect(lines.nth(3).locator(".note")).to_have_text("interrupted")
@@ -154,9 +155,9 @@ def test_a_call_shows_words_states_and_timing_and_carries_sound_both_ways(browse
         page.get_by_label("Type instead of talking").fill("Thank you!")
         page.keyboard.press("Enter")
         expect(page.get_by_label("Type instead of talking")).to_have_value("")
+        expect(lines.nth(5)).to_contain_text("Thank you!")
         page.get_by_role("button", name="Hang up").click()
         expect(page.locator("#status")).to_have_text("Call ended")
-        page.wait_for_function("voiceAgent.statistics().then((one) => one === null || true)")
         types = [message["type"] for message in agent.received]
         assert types[:2] == ["interrupt", "text"]
         assert agent.received[1]["text"] == "Thank you!"
@@ -178,9 +179,9 @@ def test_the_keyboard_is_enough(browser: Browser) -> None:
     with serving(agent) as url, open_page(browser, url) as page:
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")
-        page.wait_for_function("voiceAgent.state.agent === 'speaking'")
+        wait_until(page, "voiceAgent.state.agent === 'speaking'")
         page.keyboard.press("Escape")
-        page.wait_for_function("voiceAgent.state.agent === 'idle'")
+        wait_until(page, "voiceAgent.state.agent === 'idle'")
         page.keyboard.press("Enter")
         expect(page.locator("#status")).to_have_text("Call ended")
 
@@ -189,11 +190,12 @@ def test_leaving_the_page_hangs_up(browser: Browser) -> None:
     agent = ScriptedAgent(script=SCRIPT[:1])
     with serving(agent) as url, open_page(browser, url) as page:
         start_call(page)
-        with page.expect_request(lambda request: request.method == "DELETE"):
-            page.goto(f"{url}healthz")
+        page.goto(f"{url}healthz")
+        assert agent.hang_ups.get(timeout=10) == "call-1"
         page.goto(url)
         start_call(page)
-        assert agent.hung_up == ["call-1"]
+        page.reload()
+        assert agent.hang_ups.get(timeout=10) == "call-2"
 
 
 def test_two_calls_after_each_other(browser: Browser) -> None:
@@ -204,13 +206,13 @@ def test_two_calls_after_each_other(browser: Browser) -> None:
         with page.expect_response(lambda response: response.request.method == "DELETE"):
             page.get_by_role("button", name="Hang up").click()
         page.get_by_role("button", name="Start again").click()
-        page.wait_for_function("voiceAgent.state.page === 'live'")
+        wait_until(page, "voiceAgent.state.page === 'live'")
         expect(page.locator("#transcript .line")).to_have_count(5)
         assert agent.hung_up == ["call-1"]
 
 
 def test_the_server_ends_the_call(browser: Browser) -> None:
-    ending = [{"type": "session.ended", "reason": "hangup"}]
+    ending: list[dict[str, Any]] = [{"type": "session.ended", "reason": "hangup"}]
     agent = ScriptedAgent(script=SCRIPT[:1], replies={"text": ending})
     with serving(agent) as url, open_page(browser, url) as page:
         start_call(page)
@@ -245,7 +247,7 @@ def test_a_full_server_is_told(browser: Browser) -> None:
         screenshot(page, "busy")
         agent.refuse = None
         page.get_by_role("button", name="Try again").click()
-        page.wait_for_function("voiceAgent.state.page === 'live'")
+        wait_until(page, "voiceAgent.state.page === 'live'")
         expect(page.locator("#problem")).to_be_hidden()
 
 

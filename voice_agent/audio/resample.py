@@ -25,7 +25,7 @@ _KAISER_BETA = 5.65
 
 
 class Resampler:
-    """Streaming: the concatenated output does not depend on how the input was cut.
+    """Streaming: the concatenated output does not depend on how the input was cut (but for rounding in the last bit).
 
     Output sample n is the signal at the time of input sample n * source / target; the last `delay` seconds are held
     back until the input that follows them is known (or `flush`).

@@ -29,7 +29,10 @@ class ProgressLines:
         self._drawn = False
         """Something stands on the line that is rewritten."""
         self._last = float("-inf")
-        self._source = ""
+        self._shown = ("", 0)
+        """Source and bytes of the last line."""
+        self._fetched: set[str] = set()
+        """Models something was downloaded for: the others need no line."""
         self._samples: deque[tuple[float, int]] = deque()
 
     def __call__(self, progress: Progress) -> None:
@@ -40,7 +43,7 @@ class ProgressLines:
                 self._draw(progress.message)
             case Phase.WAIT | Phase.NOTE:
                 self._print(progress.message)
-            case Phase.READY:
+            case Phase.READY if progress.model in self._fetched:
                 self._print(f"{progress.model}: ready")
 
     def close(self) -> None:
@@ -57,13 +60,13 @@ class ProgressLines:
         self._samples.append((now, progress.done))
         while len(self._samples) > 2 and now - self._samples[0][0] > _RATE_OVER:
             self._samples.popleft()
-        every = _REDRAW_EVERY if self._terminal else _LINE_EVERY
-        changed = progress.source != self._source
-        if not changed and now - self._last < every and progress.done < progress.total:
+        self._fetched.add(progress.model)
+        source, done = self._shown
+        due = now - self._last >= (_REDRAW_EVERY if self._terminal else _LINE_EVERY)
+        complete = progress.done == progress.total != done
+        if not (due or complete or progress.source != source):
             return
-        if not changed and now == self._last:
-            return
-        self._last, self._source = now, progress.source
+        self._last, self._shown = now, (progress.source, progress.done)
         line = f"{progress.model}  {progress.done / 1e6:.1f} of {progress.total / 1e6:.1f} MB{self._rate()}  "
         line += f"from {progress.source}"
         if self._terminal:

@@ -114,7 +114,7 @@ class Conversation:
                 if self._agent.has_floor:
                     self._agent.cancel("asked")
             case CallStarted():
-                if self._settings.greeting.strip():
+                if self._settings.greeting.strip() and self._agent.reply is None:
                     self._agent.speak(0, self._settings.greeting.strip())
             case CallEnded():
                 self._agent.cancel("ended")

@@ -89,9 +89,7 @@ class WhisperRecogniser:
         await self._worker.close_async()
 
     def _tokenizer(self, language: str) -> Tokenizer:
-        return Tokenizer(
-            self._loaded.hf_tokenizer, self._model.is_multilingual, task="transcribe", language=language
-        )
+        return Tokenizer(self._loaded.hf_tokenizer, self._model.is_multilingual, task="transcribe", language=language)
 
     def _transcribe(self, samples: Pcm16, language: str | None, hint: str) -> Transcript:
         loudness = loudest_dbfs(samples)

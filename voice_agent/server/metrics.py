@@ -54,6 +54,10 @@ class Metrics:
         self._messages_dropped = Counter(
             f"{prefix}_messages_dropped", "Side-channel messages dropped because nobody read them", registry=registry
         )
+        self._errors = Counter(f"{prefix}_call_errors", "Failures inside calls, by code", ["code"], registry=registry)
+        self._starved = Counter(
+            f"{prefix}_playout_starved", "Times a reply's audio ran out while it was being played", registry=registry
+        )
 
     def session_started(self) -> None:
         self._active.inc()
@@ -77,6 +81,12 @@ class Metrics:
     def offer_refused(self, code: str) -> None:
         """The HTTP routes count refusals themselves, including those that `Calls.accept` raises."""
         self._refused.labels(code).inc()
+
+    def call_error(self, code: str) -> None:
+        self._errors.labels(code).inc()
+
+    def playout_starved(self) -> None:
+        self._starved.inc()
 
     def audio_dropped(self, frames: int) -> None:
         self._audio_dropped.inc(frames)

@@ -92,7 +92,7 @@ async def open_listener(settings: ServerSettings) -> socket.socket:
         raise ConfigError(f"port {settings.port} does not exist: ports are 0 (any free one) to 65535")
     try:
         found = await asyncio.get_running_loop().getaddrinfo(
-            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+            settings.host.strip("[]"), settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
     except (OSError, UnicodeError) as error:
         raise VoiceAgentError(f"cannot listen on {where}: host {settings.host!r} is no address here") from error

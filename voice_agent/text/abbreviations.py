@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import re
 
-_NEVER_LAST = frozenset(
-    "mr mrs mx prof messrs mme mlle e.g i.e eg ie vs cf viz bzw z.b d.h sra srta dott sig approx".split()
-)
+from voice_agent.text.chars import word_set
+
+_NEVER_LAST = word_set("mr mrs mx prof messrs mme mlle e.g i.e eg ie vs cf viz bzw z.b d.h sra srta dott sig approx")
 """Always followed by more of the same sentence."""
 
-_SOMETIMES_LAST = frozenset(
+_SOMETIMES_LAST = word_set(
     """dr ms st ave rd blvd ln sq mt ft jr sr rev fr hon pres gov sen rep gen col maj capt cpt lt cmdr sgt etc al inc
     ltd co corp dept est jan feb mar apr jun jul aug sep sept oct nov dec mon tue tues wed thu thur thurs fri ph.d
-    incl esp ca usw str mm""".split()
+    incl esp ca usw str mm"""
 )
 """May end a sentence; the next word tells."""
 
-_BEFORE_NUMBERS = frozenset("no nos nr fig figs vol p pp ch sec art ext tel".split())
+_BEFORE_NUMBERS = word_set("no nos nr fig figs vol p pp ch sec art ext tel")
 """Abbreviations only when a number follows ("No. 5")."""
 
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 """Initials without the last full stop: "J", "U.S", "a.m"."""
 
-_SENTENCE_STARTERS = frozenset(
+_SENTENCE_STARTERS = word_set(
     """a an the this that these those it it's its he he's she she's we we're we'll they they're you you're you'll i i'm
     i'll i'd i've there there's here here's my your his her our their some many most all both each every no not yes and
     but so or because if when while after before since although then now today tomorrow also however still just please
     what what's when where who why how which is are was were do does did can could would will should have has had let
-    let's for in on at to with from by as of one another both thanks thank sorry sure okay ok well in""".split()
+    let's for in on at to with from by as of one another both thanks thank sorry sure okay ok well in"""
 )
 """Words that, written with a capital, begin a sentence rather than a name."""
 

@@ -32,3 +32,16 @@ def count_words(text: str) -> int:
     unspaced = len(UNSPACED_CHAR.findall(text))
     spaced = UNSPACED_CHAR.sub(" ", text) if unspaced else text
     return sum(has_letters(piece) for piece in spaced.split()) + (unspaced + 1) // 2
+
+
+def tail_of(text: str) -> str:
+    """The run of symbols at the end of `text`: everything after its last letter or digit, spaces included."""
+    at = len(text)
+    while at and not text[at - 1].isalnum():
+        at -= 1
+    return text[at:]
+
+
+def word_set(words: str) -> frozenset[str]:
+    """The words of a list written as running text."""
+    return frozenset(words.split())

@@ -27,30 +27,30 @@ from voice_agent.text.abbreviations import (
     never_ends_sentence,
     starts_sentence,
 )
-from voice_agent.text.chars import UNSPACED, UNSPACED_CHAR, count_words, has_letters, is_break
+from voice_agent.text.chars import UNSPACED, UNSPACED_CHAR, count_words, has_letters, is_break, tail_of, word_set
 
 _CLOSERS = frozenset(")]}\"'\u201d\u2019\u00bb*_`~\uff09\u3011\u300d\u300f\u300b\u3009")
+_OPENERS = "\"'\u201c\u2018*_("
 _UNSPACED_ENDS = frozenset("\u3002\uff61\uff01\uff1f")
 _UNSPACED_STOPS = frozenset("\u3002\uff61")
 _UNSPACED_COMMAS = frozenset("\uff0c\u3001\uff1b\uff1a\uff64")
 _MARKS = re.compile(r"[.?!,;:\u2026\u2014\u2013]|" + f"[{''.join(_UNSPACED_ENDS | _UNSPACED_COMMAS)}]")
-_TAIL = re.compile(r"[\W_]*\Z")
 _DASHES = frozenset({"-", "--", "---", "\u2013", "\u2014", "\u2014\u2014"})
 _LIST_MARK = re.compile(r"\W*\d{1,3}[.)]\Z")
 _WORD_END = re.compile(r"\S(?=\s)")
 _OPENED = re.compile(r"[\u300c\u300e\uff08\u201c\u300a\u3010(\[]")
 _CLOSED = re.compile(r"[\u300d\u300f\uff09\u201d\u300b\u3011)\]]")
 # A link's label and address and an HTML tag make sense only whole; a line break ends the wait for their end.
-_OPEN_MARKUP = re.compile(r"\[[^\]\n]*\Z|\]\([^)\n]*\Z|<[/A-Za-z][^>\n]*\Z|\][ ]?\Z(?<=\]\()")
+_OPEN_MARKUP = re.compile(r"\[[^\]\n]*\Z|\]\([^)\n]*\Z|<[/A-Za-z][^>\n]*\Z")
 _UNSPACED_ASCII_END = re.compile(f"[{UNSPACED}][.!?]\\Z")
 
 # A clause does not end on these where there is a choice: the voice would drop its pitch in the middle of a phrase.
-_LEADS_ON = frozenset(
+_LEADS_ON = word_set(
     """a an the my your his her its our their this that these those some any every each no to of in on at for with from
     by about into over under between and or but nor so because if when while as than that which who is are was were be
     am been can could will would should may might must do does did have has had not very more most really just only
     i we he she they you're it's i'm that's there's we're they're i'll you'll der die das ein eine und oder zu von mit
-    el la los las un una y o de en con le les des et ou du il lo gli e di per em os""".split()
+    el la los las un una y o de en con le les des et ou du il lo gli e di per em os"""
 )
 
 
@@ -146,17 +146,13 @@ class ClauseSplitter:
                 return
             self._wait = None
             if self._confirmed_by_character(wait, char):
-                self._cut_sentence_or_comma(wait, out)
+                (self._cut_at_comma if wait.comma else self._cut)(wait.end, out)
             return
-        following = self._text[wait.end : at].strip()
-        if char.isalpha() or char in "'\u2019" or (is_break(char) and not following):
+        following = self._text[wait.end : at].strip().lstrip(_OPENERS)
+        if char.isalpha() or char in "'\u2019" or (not following and (is_break(char) or char in _OPENERS)):
             return
         self._wait = None
         if self._confirmed_by_word(wait, at):
-            self._cut(wait.end, out)
-
-    def _cut_sentence_or_comma(self, wait: _Wait, out: list[Clause]) -> None:
-        if not wait.comma or self._comma_ends(wait.end):
             self._cut(wait.end, out)
 
     def _confirmed_by_character(self, wait: _Wait, char: str) -> bool:
@@ -168,7 +164,7 @@ class ClauseSplitter:
         return not (char.isdigit() and belongs_to_number(self._last_word(wait.end).rstrip(".")))
 
     def _confirmed_by_word(self, wait: _Wait, at: int | None = None) -> bool:
-        return starts_sentence(self._text[wait.end : at].strip().lstrip("\"'\u201c\u2018*_("))
+        return starts_sentence(self._text[wait.end : at].strip().lstrip(_OPENERS))
 
     def _line_end(self, at: int, out: list[Clause]) -> None:
         self._wait = None
@@ -179,7 +175,7 @@ class ClauseSplitter:
         if end - self._start > self._max_chars:
             self._cut_long(end, out)
         word = self._last_word(end)
-        tail = word[_TAIL.search(word).start() :]  # type: ignore[union-attr]  # the pattern matches the empty end
+        tail = tail_of(word)
         marks = "".join(_MARKS.findall(tail))
         pending = self._text[self._start : end]
         if _OPEN_MARKUP.search(pending) or not has_letters(pending):
@@ -187,8 +183,8 @@ class ClauseSplitter:
         if word in _DASHES or (marks and marks[-1] in ",;:\u2014\u2013\u2026") or marks.endswith(".."):
             if word[: -len(tail)].endswith(tuple("0123456789")) and marks[-1:] == ",":
                 self._wait = _Wait(end, _Need.CHARACTER, comma=True)
-            elif self._comma_ends(end):
-                self._cut(end, out)
+            else:
+                self._cut_at_comma(end, out)
         elif marks:
             self._sentence_end(end, word, tail, marks, out)
         else:
@@ -211,13 +207,10 @@ class ClauseSplitter:
 
     def _inside(self, at: int, char: str, out: list[Clause]) -> None:
         """Ends that no white space follows: unspaced scripts, a dash between two words, an endless word."""
-        pending = self._text[self._start : at]
         if at > self._start and not self._text[at - 1].isalnum() and not is_break(self._text[at - 1]):
-            tail = _TAIL.search(pending)
-            self._after_marks(at, char, "" if tail is None else pending[tail.start() :], out)
+            self._after_marks(at, char, tail_of(self._text[self._start : at]), out)
         if char in _UNSPACED_COMMAS:
-            if self._comma_ends(at + 1):
-                self._cut(at + 1, out)
+            self._cut_at_comma(at + 1, out)
         elif char in _UNSPACED_STOPS and self._nothing_open(self._start, at):
             self._cut(at + 1, out)
         elif at - self._start >= self._max_chars // 3 and UNSPACED_CHAR.match(char):
@@ -235,13 +228,13 @@ class ClauseSplitter:
         if any(mark in _UNSPACED_ENDS for mark in tail) or ascii_end:
             self._cut(at, out)
         elif tail[-1] == "\u2014" and char != "\u2014" and not (before[-1:].isdigit() and char.isdigit()):
-            if self._comma_ends(at):
-                self._cut(at, out)
+            self._cut_at_comma(at, out)
 
-    def _comma_ends(self, end: int) -> bool:
+    def _cut_at_comma(self, end: int, out: list[Clause]) -> None:
         pending = self._text[self._start : end]
         least = 2 if self._count == 0 else self._clause_words
-        return count_words(pending) >= least and not _OPEN_MARKUP.search(pending)
+        if count_words(pending) >= least and not _OPEN_MARKUP.search(pending):
+            self._cut(end, out)
 
     def _first_clause_by_words(self, end: int, out: list[Clause]) -> None:
         if self._count or self._first_words is None:
@@ -274,7 +267,9 @@ class ClauseSplitter:
         if not ends:
             self._cut(end, out)
             return
-        commas = [place for place in ends if self._text[place - 1] in ",;:" and place - self._start > self._max_chars // 3]
+        commas = [
+            place for place in ends if self._text[place - 1] in ",;:" and place - self._start > self._max_chars // 3
+        ]
         good = self._good_end(ends[-1], least_words=3)
         self._cut(commas[-1] if commas else good or ends[-1], out)
 

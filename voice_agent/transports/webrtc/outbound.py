@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import fractions
 from collections.abc import Callable
+from typing import Any
 
 import av
 from aiortc.mediastreams import MediaStreamError, MediaStreamTrack
@@ -70,7 +71,7 @@ class OpusEncoder:
         self._codec.time_base = _TIME_BASE
         self._codec.options = {"application": "lowdelay", "compression_level": _COMPLEXITY}
 
-    def encode(self, samples: Pcm16, pts: int) -> av.Packet:
+    def encode(self, samples: Pcm16, pts: int) -> av.Packet[Any]:
         frame = av.AudioFrame.from_ndarray(samples[None], format="s16", layout="mono")
         frame.sample_rate, frame.pts, frame.time_base = RATE, pts, _TIME_BASE
         (encoded,) = self._codec.encode(frame)
@@ -95,7 +96,7 @@ class PlayoutTrack(MediaStreamTrack):
         self._encoder = OpusEncoder()
         self._first_frame: dict[int, float] = {}
 
-    async def recv(self) -> av.Packet:
+    async def recv(self) -> av.Packet[Any]:
         """The next 20 ms, when they are due. Raises MediaStreamError after `stop`."""
         if (wait := self.pace.wait(self._clock())) > 0:
             await asyncio.sleep(wait)

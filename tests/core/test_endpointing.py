@@ -1,0 +1,39 @@
+"""The delay before a turn is over, from three witnesses."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from voice_agent.core.endpointing import DelaySettings, Evidence, endpoint_delay
+
+SETTINGS = DelaySettings(0.3, 2.4)
+LEVELS = (None, 0.02, 0.5, 0.98)
+WORDS = (None, 0.000001, 0.003, 0.3)
+
+
+def test_everything_says_complete() -> None:
+    assert endpoint_delay(Evidence(0.98, 0.95, 0.2), SETTINGS) == pytest.approx(0.3, abs=0.02)
+
+
+def test_open_words_wait_whatever_the_sound_says() -> None:
+    assert endpoint_delay(Evidence(0.99, 0.1, 0.3), SETTINGS) == 2.4
+
+
+def test_complete_words_are_not_held_up_long_by_the_sound_alone() -> None:
+    assert endpoint_delay(Evidence(0.02, 0.95, 0.1), SETTINGS) < 0.6
+
+
+def test_the_delay_is_always_between_the_two() -> None:
+    for audio, rules, words in itertools.product(LEVELS, (0.0, 0.3, 0.5, 0.9), WORDS):
+        assert 0.3 <= endpoint_delay(Evidence(audio, rules, words), SETTINGS) <= 2.4
+
+
+def test_more_evidence_of_an_end_never_waits_longer() -> None:
+    for rules, words in itertools.product((0.3, 0.5, 0.9), WORDS):
+        delays = [endpoint_delay(Evidence(audio, rules, words), SETTINGS) for audio in LEVELS[1:]]
+        assert delays == sorted(delays, reverse=True)
+    for audio, rules in itertools.product(LEVELS, (0.3, 0.5, 0.9)):
+        delays = [endpoint_delay(Evidence(audio, rules, words), SETTINGS) for words in WORDS[1:]]
+        assert delays == sorted(delays, reverse=True)
