@@ -24,7 +24,8 @@ from voice_agent.engines.scripted_llm import ScriptedEngine
 from voice_agent.engines.silero_vad import SileroVad
 from voice_agent.engines.smart_turn import SmartTurn
 from voice_agent.engines.whisper import WhisperRecogniser
-from voice_agent.modelstore import ModelPaths, resolve
+from voice_agent.errors import VoiceAgentError
+from voice_agent.modelstore import ModelPaths, ModelStore, load_manifest, model_root
 from voice_agent.server.app import create_app
 from voice_agent.server.metrics import Metrics
 from voice_agent.server.runner import run_server
@@ -37,15 +38,28 @@ from voice_agent.transports.webrtc.peer import accept_offer
 
 log = logging.getLogger(__name__)
 
+TOKENS_PER_CALL = 2048
+"""Cache of the language model per call: about forty turns of short spoken replies."""
+
 
 def serve(settings: Settings) -> int:
     """Run the agent until Ctrl-C or SIGTERM; returns the exit code. Raises VoiceAgentError with a text for the user."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
     for chatty in ("aiortc", "aioice", "faster_whisper", "httpx"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
-    paths = resolve(settings.models)
-    asyncio.run(_serve(settings, paths))
+    paths = ModelStore(model_root(settings.models), load_manifest()).resolve(settings.models)
+    try:
+        asyncio.run(_serve(settings, paths))
+    except* VoiceAgentError as group:
+        raise _first(group) from None
     return 0
+
+
+def _first(group: BaseExceptionGroup[VoiceAgentError]) -> VoiceAgentError:
+    """The first plain error of a task group: the one a user can act on."""
+    for error in group.exceptions:
+        return _first(error) if isinstance(error, BaseExceptionGroup) else error
+    return VoiceAgentError("unknown error")
 
 
 async def _serve(settings: Settings, paths: ModelPaths) -> None:
@@ -146,7 +160,14 @@ class EngineRoom:
     def _language_model(self, path: Path | None) -> LanguageModel:
         if path is None:
             return ScriptedEngine()
-        return LlamaEngine(path, self._threads, self._gate, max_conversations=self._settings.server.max_sessions)
+        calls = self._settings.server.max_sessions
+        return LlamaEngine(
+            path,
+            threads=self._threads,
+            gate=self._gate,
+            n_ctx=max(4096, TOKENS_PER_CALL * calls),
+            max_conversations=calls,
+        )
 
     async def close(self) -> None:
         closing: list[Awaitable[None]] = [engine.close() for engine in self._loaded.values()]

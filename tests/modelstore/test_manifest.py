@@ -30,6 +30,16 @@ def test_shipped_manifest_is_the_one_found_in_a_checkout() -> None:
     assert manifest_path() == SHIPPED
 
 
+def test_installed_package_brings_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    installed = tmp_path / "voice_agent" / "_models" / "manifest.toml"
+    installed.parent.mkdir(parents=True)
+    installed.write_bytes(SHIPPED.read_bytes())
+    module = tmp_path / "voice_agent" / "modelstore" / "manifest.py"
+    monkeypatch.setattr("voice_agent.modelstore.manifest.__file__", str(module))
+    assert manifest_path() == installed
+    assert load_manifest().profile_models("default")["tts"] == "piper-joe"
+
+
 @pytest.mark.parametrize("profile", ["default", "small"])
 def test_every_profile_has_one_model_for_each_role(profile: str) -> None:
     models = load_manifest().profile_models(profile)

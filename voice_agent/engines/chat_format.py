@@ -29,7 +29,7 @@ def chatml(messages: list[dict[str, str]], open_reply: bool) -> str:
 
 
 def jinja_template(source: str, *, bos: str, eos: str) -> Template:
-    """The template of a GGUF, run in Jinja's sandbox (a downloaded file may carry any program). Raises on bad syntax."""
+    """The template of a GGUF, run in Jinja's sandbox: a downloaded file may carry any program. Raises on bad syntax."""
     from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
     opened = Jinja2ChatFormatter(source, eos_token=eos, bos_token=bos, add_generation_prompt=True)
@@ -129,11 +129,11 @@ def fit(
     starts = [i for i in range(head, len(messages)) if messages[i].role == "user"]
     kept = head + dropped if head + dropped in starts else head
 
-    def rest() -> tuple[ChatMessage, ...]:
-        return (*messages[:head], *messages[kept:])
+    def rest(first: int) -> tuple[ChatMessage, ...]:
+        return (*messages[:head], *messages[first:])
 
-    if count(rest()) > limit:
-        for kept in [start for start in starts if start > kept]:
-            if count(rest()) <= limit * 3 // 4:
-                break
-    return rest(), kept - head
+    if count(rest(kept)) > limit:
+        later = [start for start in starts if start > kept]
+        enough = (start for start in later if count(rest(start)) <= limit * 3 // 4)
+        kept = next(enough, later[-1] if later else kept)
+    return rest(kept), kept - head

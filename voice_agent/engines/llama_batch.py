@@ -133,8 +133,7 @@ class Batcher:
         entries: list[Entry] = []
         parts: list[tuple[Job, int]] = []
         for job in sorted((job for job in self.active if not job.paused), key=lambda job: not job.generating):
-            slot = job.slot
-            assert slot is not None
+            slot = _slot(job)
             count = len(job.pending) if job.generating else min(len(job.pending), prefill)
             if not job.generating:
                 prefill -= count
@@ -148,8 +147,7 @@ class Batcher:
     def computed(self, batch: Batch) -> None:
         """The batch is in the cache now."""
         for job, count in batch.parts:
-            assert job.slot is not None
-            job.slot.tokens.extend(job.pending[:count])
+            _slot(job).tokens.extend(job.pending[:count])
             del job.pending[:count]
 
     def finish(self, job: Job, *, discard: bool = False) -> None:
@@ -189,10 +187,9 @@ class Batcher:
         slot = self._choose(job)
         # The last token of the prompt is always computed: its distribution begins the reply.
         own = min(common_prefix(slot.tokens, prompt), len(prompt) - 1)
-        donor = max((other for other in self._slots if other is not slot), default=None,
-                    key=lambda other: common_prefix(other.tokens, prompt))  # fmt: skip
-        gift = min(common_prefix(donor.tokens, prompt), len(prompt) - 1) if donor else 0
-        if donor and self._cache.can_share and gift >= own + ADOPT_GAIN:
+        donor = max(self._slots, key=lambda other: common_prefix(other.tokens, prompt))
+        gift = min(common_prefix(donor.tokens, prompt), len(prompt) - 1)
+        if self._cache.can_share and gift >= own + ADOPT_GAIN:
             self._empty(slot)
             self._cache.adopt(donor.sequence, slot.sequence, gift)
             own = gift
@@ -221,3 +218,9 @@ class Batcher:
     def _next_moment(self) -> int:
         self._moment += 1
         return self._moment
+
+
+def _slot(job: Job) -> Slot:
+    if job.slot is None:
+        raise ValueError("the job has not begun")
+    return job.slot

@@ -23,7 +23,7 @@ from voice_agent.engines.llama_runtime import ENGINE, LlamaRuntime, log
 from voice_agent.engines.llama_ticket import Ticket
 from voice_agent.engines.llama_work import Scores, Work
 from voice_agent.engines.llm_statistics import LanguageStatistics
-from voice_agent.engines.ports import ChatMessage, ChatRequest, GenerationEnded, LanguageEvent
+from voice_agent.engines.ports import ChatMessage, ChatRequest, GenerationEnded, LanguageEvent, TextDelta
 from voice_agent.errors import EngineError
 
 PREFILL = 128
@@ -68,8 +68,8 @@ class LlamaEngine:
         except BaseException:
             self._runtime.close()
             raise
-        self._window = min(self._runtime.n_ctx // 2 if max_conversations > 1 else self._runtime.n_ctx,
-                           self._runtime.n_train)  # fmt: skip
+        share = self._runtime.n_ctx // (2 if max_conversations > 1 else 1)
+        self._window = min(share, self._runtime.n_train)
         self._batcher = Batcher(self._runtime, sequences=max_conversations, cells=self._runtime.n_ctx)
         self._gate = gate
         self._grace = 0
@@ -96,7 +96,8 @@ class LlamaEngine:
         try:
             while True:
                 event = await ticket.take()
-                assert event is not None and not isinstance(event, float)
+                if event is None or isinstance(event, float):
+                    raise TypeError(f"{event!r} in a reply")
                 yield event
                 if isinstance(event, GenerationEnded):
                     return
@@ -108,7 +109,8 @@ class LlamaEngine:
         ticket = self._submit(request, reply=False)
         try:
             score = await ticket.take()
-            assert score is None or isinstance(score, float)
+            if isinstance(score, TextDelta | GenerationEnded):
+                raise TypeError(f"{score!r} instead of a score")
             return score
         finally:
             ticket.cancel()
@@ -185,7 +187,7 @@ class LlamaEngine:
         for work in [work for work in self._works if work.ticket.cancelled]:
             self._end(work, cancelled=1)
         for work in self._works:
-            work.job.paused = work.ticket.full
+            work.job.paused = work.ticket.hold()
         for job in self._batcher.admit():
             self._count(cached_tokens=job.cached)
         generating = any(work.job.generating for work in self._works)
@@ -259,23 +261,26 @@ class LlamaEngine:
                 raise EngineError(ENGINE, "decode", "the cache is full") from None
             return  # nothing has changed: the next step plans the same batch again
         self._batcher.computed(batch)
-        by_job = {work.job: work for work in self._works}
-        for job, index in batch.outputs():
-            work = by_job[job]
-            try:
-                if work.output(index, self._scores):
-                    self._end(work)
-            except Exception as error:  # this request is at fault, not its neighbours in the batch
-                log.exception("language model request failed")
-                self._fail(work, _engine_error(error))
-        prefilled = sum(count for job, count in batch.parts) - sum(job.generating for job, _ in batch.parts)
         self._count(
             steps=1,
-            prefilled_tokens=prefilled,
-            decoded_tokens=len(batch.outputs()),
+            prefilled_tokens=sum(count for job, count in batch.parts if not job.generating),
             largest_batch=max(len(batch.entries) - self._statistics.largest_batch, 0),
             most_sequences=max(len(batch.parts) - self._statistics.most_sequences, 0),
         )
+        by_job = {work.job: work for work in self._works}
+        for job, index in batch.outputs():
+            work = by_job[job]
+            before = work.generated
+            try:
+                over = work.output(index, self._scores)
+            except Exception as error:  # this request is at fault, not its neighbours in the batch
+                log.exception("language model request failed")
+                self._fail(work, _engine_error(error))
+                continue
+            self._count(decoded_tokens=work.generated - before)
+            if over:
+                self._end(work)
+                work.ticket.post(work.answer)
 
     def _end(self, work: Work, *, cancelled: int = 0) -> None:
         work.ticket.finished = True

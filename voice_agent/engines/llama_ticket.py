@@ -19,7 +19,7 @@ Message = LanguageEvent | EngineError | float | None
 
 
 class Ticket:
-    """Made on the loop that reads it. `post`, `full` and `cancelled` are for the engine's thread."""
+    """Made on the loop that reads it. `post`, `hold` and `cancelled` are for the engine's thread."""
 
     def __init__(self, request: ChatRequest, *, reply: bool, wake: Callable[[], None]) -> None:
         self.request = request
@@ -34,10 +34,14 @@ class Ticket:
         # Each counter has one writer, so neither needs a lock.
         self._posted = 0
         self._taken = 0
+        self._held = False
 
-    @property
-    def full(self) -> bool:
-        return self._posted - self._taken >= MAILBOX
+    def hold(self) -> bool:
+        """Whether the mailbox is full; if so, `wake` is called once it is not."""
+        # The flag goes up before the check, so that a reader who empties the mailbox in between sees it.
+        self._held = True
+        self._held = self._full()
+        return self._held
 
     def post(self, message: Message) -> None:
         """Hand over one message; from the engine's thread."""
@@ -50,9 +54,8 @@ class Ticket:
     async def take(self) -> LanguageEvent | float | None:
         """The next message, in order. Raises the EngineError that ended the request. Cancelling loses nothing."""
         message = await self._mailbox.get()
-        was_full = self.full
         self._taken += 1
-        if was_full and not self.full:
+        if self._held and not self._full():
             self._wake()
         if isinstance(message, EngineError):
             raise message
@@ -63,3 +66,6 @@ class Ticket:
         if not self.finished:
             self.cancelled = True
             self._wake()
+
+    def _full(self) -> bool:
+        return self._posted - self._taken >= MAILBOX

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from voice_agent.engines.detokenise import Detokeniser
 from voice_agent.engines.llama_batch import Job
 from voice_agent.engines.llama_runtime import LlamaRuntime, Sampling
-from voice_agent.engines.llama_ticket import Ticket
+from voice_agent.engines.llama_ticket import Message, Ticket
 from voice_agent.engines.ports import GenerationEnded, TextDelta
 
 SENTENCE_ENDS = (".", "?", "!", '."', '?"', '!"', "?!", "!!", ".\n", "?\n", "!\n", ".\n\n", "。", "？", "！", "।", "؟")
@@ -46,7 +46,10 @@ class Work:
         self._closing = closing
         self._limit = min(request.max_tokens, room) if ticket.reply else 0
         self._prompt_tokens = len(prompt)
-        self._generated = 0
+        self.generated = 0
+        """Tokens of the reply so far, without the one that ended it."""
+        self.answer: Message = None
+        """What to post last, once the request's resources are free."""
         self._text = Detokeniser(request.stop)
         self.job = Job(request.conversation, list(prompt), len(prompt) + self._limit)
         self._sampler: Any = None
@@ -56,16 +59,16 @@ class Work:
     def output(self, index: int, scores: Scores) -> bool:
         """Use the distribution of entry `index` of the last batch; true if the request is answered."""
         if not self.ticket.reply:
-            self.ticket.post(scores.over(index, self._closing))
+            self.answer = scores.over(index, self._closing)
             return True
         token = self._runtime.sample(self._sampler, index)
         if self._runtime.is_end(token):
             return self._finish("stop")
-        self._generated += 1
+        self.generated += 1
         self._post(self._text.feed(self._runtime.piece(token)))
         if self._text.stopped:
             return self._finish("stop")
-        if self._generated >= self._limit:
+        if self.generated >= self._limit:
             return self._finish("length")
         self.job.generating = True
         self.job.pending.append(token)
@@ -76,16 +79,9 @@ class Work:
             self._runtime.free_sampler(self._sampler)
             self._sampler = None
 
-    def _finish(self, reason: str) -> bool:
+    def _finish(self, reason: Literal["stop", "length"]) -> bool:
         self._post(self._text.finish())
-        self.ticket.post(
-            GenerationEnded(
-                reason="stop" if reason == "stop" else "length",
-                prompt_tokens=self._prompt_tokens,
-                cached_tokens=self.job.cached,
-                completion_tokens=self._generated,
-            )
-        )
+        self.answer = GenerationEnded(reason, self._prompt_tokens, self.job.cached, self.generated)
         return True
 
     def _post(self, text: str) -> None:

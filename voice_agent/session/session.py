@@ -113,13 +113,11 @@ class Session:
         """Serve the call until it ends; returns why it ended. Everything it opened is closed afterwards."""
         reason = "error"
         self._playout.listener = self._on_playout
-        running = [asyncio.create_task(part) for part in (self._listen(), self._read_messages(), self._tick())]
+        running = [asyncio.create_task(part) for part in (self._listen(), self._read_messages(), self._tick(), self._hung_up())]
         try:
             self.happened(CallStarted(self._clock()))
-            over = asyncio.create_task(self._over.wait())
-            running.append(over)
-            done, _ = await asyncio.wait([running[0], over], return_when=asyncio.FIRST_COMPLETED)
-            reason = "hang-up" if over in done else await running[0]
+            await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            reason = next(part for part in running if part.done()).result()
         finally:
             await self._end(reason, running)
         return reason
@@ -246,7 +244,11 @@ class Session:
     async def _read_messages(self) -> str:
         async for message in self._transport.messages():
             handle_message(message, self, self._publisher, self._clock)
-        return "channel closed"
+        return "caller hung up"
+
+    async def _hung_up(self) -> str:
+        await self._over.wait()
+        return "hang-up"
 
     async def _tick(self) -> str:
         while True:

@@ -16,12 +16,12 @@ from voice_agent.text.rewriting import Rewriting
 from voice_agent.text.speech_rules import apply_rules
 from voice_agent.text.spoken_words import words_of
 
-_WORD = re.compile(rf"[{UNSPACED}][^\w\s]*|[^\s{UNSPACED}]+")
+_WORD = re.compile(rf"[{UNSPACED}][^\w\s\u300c\u300e\uff08\u300a\u3010]*|[^\s{UNSPACED}]+")
 """A word: up to white space, or a single character of an unspaced script, with the symbols after it."""
 
 _FENCE = re.compile(r"`{3,}|~{3,}")
 _FENCED = re.compile(r"(`{3,}|~{3,}).*?(?:`{3,}|~{3,}|\Z)", re.DOTALL)
-_FENCE_REST = re.compile(r"\A.+?(?:`{3,}|~{3,}|\Z)", re.DOTALL)
+_FENCE_REST = re.compile(r"\A.*?(?:`{3,}|~{3,}|\Z)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def heard_prefix(original: str, spoken: SpokenText, spoken_end: int) -> str:
 
 def _speak(original: str, language: str, *, in_fence: bool) -> SpokenText:
     rewriting = Rewriting(original)
-    if in_fence:
+    if in_fence and original:
         rewriting.replace(_FENCE_REST)
     rewriting.replace(_FENCED, f" {words_of(language).code_omitted} ")
     apply_rules(rewriting, language)

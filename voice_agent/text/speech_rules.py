@@ -6,7 +6,6 @@ import html
 import re
 import unicodedata
 from collections.abc import Sequence
-from decimal import Decimal
 
 from voice_agent.text.abbreviations import starts_sentence
 from voice_agent.text.rewriting import Part, Rewriting
@@ -37,7 +36,8 @@ _MARKUP: tuple[tuple[re.Pattern[str], tuple[Part, ...]], ...] = (
     (_rule(r"^[ \t]*(?:>[ \t]?)+", _LINES), ()),
     (_rule(r"^[ \t]*[-*+\u2022\u25e6\u25aa\u2023][ \t]+(?:\[[ xX]\][ \t]+)?", _LINES), ()),
     (_rule(r"^[ \t]*(\d{1,3})[.)][ \t]+(?=\S)", _LINES), (1, ", ")),
-    (_rule(r"^[ \t]*\|[ \t]*|[ \t]*\|[ \t]*$", _LINES), ()),
+    (_rule(r"^[ \t]*\|[ \t]*", _LINES), ()),
+    (_rule(r"[ \t]*\|[ \t]*$", _LINES), (",",)),
     (_rule(r"[ \t]*\|+[ \t]*"), (", ",)),
     (_rule(r"`+"), ()),
     (_rule(r"(?<!\S):[a-z0-9_+-]{2,40}:(?!\S)"), ()),
@@ -49,19 +49,20 @@ _DOMAIN_ENDS = (
     "|cz|ie|ca|au|nz|in|jp|cn|kr|br|mx|ar"
 )
 _EMAIL = _rule(r"(?:mailto:)?\b([\w.+-]{1,64})@((?:[\w-]{1,63}\.){1,8}[A-Za-z]{2,24})\b")
-_URL = _rule(r"\b(?:(?:https?|ftp)://|www\.)[^\s<>\"\u201d]*[^\s<>\"\u201d.,;:!?)\]}'*_\u2026]")
+_URL = _rule(r"(?:(?:https?|ftp)://|\bwww\.)[^\s<>\"\u201d]*[^\s<>\"\u201d.,;:!?)\]}'*_\u2026]")
 _DOMAIN = _rule(rf"(?<![\w@./-])((?:[A-Za-z0-9-]{{1,63}}\.){{1,4}}(?:{_DOMAIN_ENDS}))(?:/[^\s,;!?)]*[\w/])?(?![\w@-])")
 
 _SIGNS_OF = {"$": "USD", "US$": "USD", "\u20ac": "EUR", "\u00a3": "GBP"}
-_AMOUNT = r"(\d{1,3}(?:,\d{3})+|\d{1,15})(?:[.,](\d{1,4}))?(?![\d])"
+_AMOUNT = r"(\d{1,15}(?:[.,]\d{1,15}){0,8})"
 _SCALE = r"(?:[ \u00a0]?(k|thousand|million|billion|trillion|bn|m)\b)?"
 _MONEY = _rule(rf"(-|\u2212)?(US\$|\$|\u20ac|\u00a3|\b(?:USD|EUR|GBP)[ \u00a0]?)[ \u00a0]?{_AMOUNT}{_SCALE}")
 _MONEY_AFTER = _rule(rf"(?<![\w.,])(-|\u2212)?{_AMOUNT}{_SCALE}[ \u00a0]?(\$|\u20ac|\u00a3|(?:USD|EUR|GBP)\b)")
 _SCALE_WORDS = {"k": "thousand", "m": "million", "bn": "billion"}
 
 _ENTITY = _rule(r"&(?:[A-Za-z]{2,10}|#\d{1,6}|#x[0-9A-Fa-f]{1,5});")
-_ABBREVIATION = _rule(r"\b((?:[^\W\d_]\.){1,4}[^\W\d_]|[^\W\d_]{2,6})\.(?=([^\w]*)(\w*))")
+_ABBREVIATION = _rule(r"\b((?:[^\W\d_]\.){1,4}[^\W\d_]|[^\W\d_]{1,6})\.(?=([^\w]*)(\w*))")
 
+_SPACES = _rule(r"[ \t\n\r\f\v]+")
 _DROPPED = _rule("[\ufe0e\ufe0f\u20e3]+")
 _BRACKET_OPEN = _rule(r"[ \t]*[(\uff08][ \t]*")
 _BRACKET_CLOSE = _rule(r"[ \t]*[)\uff09]")
@@ -69,9 +70,10 @@ _BRACKET_CLOSE = _rule(r"[ \t]*[)\uff09]")
 # Tidying: runs of marks that removals leave behind.
 _TIDY: tuple[tuple[re.Pattern[str], tuple[Part, ...]], ...] = (
     (_rule(r"[\s\u00a0\u2007\u202f]+"), (" ",)),
+    (_rule(r"\A +| +\Z"), ()),
     (_rule(r" (?=[,.;:!?])"), ()),
     (_rule(r"\A[\s,.;:!?\u2014\u2013-]+(?!\d)"), ()),
-    (_rule(r"[,;:](?=[,;:.!?]|\Z)"), ()),
+    (_rule(r"[,;:](?=[,;:.!?])"), ()),
     (_rule(r"(?<=[.!?])[,;:]+"), ()),
     (_rule(r"\.(?=[!?])|(?<=[!?])\.+"), ()),
     (_rule(r"!+(?=\?)|(?<=\?)[!?]+|(?<=!)!+"), ()),
@@ -85,12 +87,13 @@ def apply_rules(text: Rewriting, language: str) -> None:
     text.rewrite(_ENTITY, lambda match: (html.unescape(match[0]),))
     for pattern, parts in _MARKUP:
         text.replace(pattern, *parts)
+    text.replace(_SPACES, " ")
     text.rewrite(_EMAIL, lambda match: (f" {_address(match[1], words)} {words.at} {_address(match[2], words)} ",))
     text.rewrite(_URL, lambda match: (f" {_spoken_link(match[0], words)} ",))
     text.rewrite(_DOMAIN, lambda match: (_address(match[1], words),))
-    text.rewrite(_MONEY, lambda match: (_spoken_money(match[2], match[3], match[4], match[5], match[1], words),))
-    text.rewrite(_MONEY_AFTER, lambda match: (_spoken_money(match[5], match[2], match[3], match[4], match[1], words),))
-    _abbreviations(text, ABBREVIATIONS.get(language[:2].casefold(), {}))
+    text.rewrite(_MONEY, lambda match: (_spoken_money(match[2], match[3], match[4], match[1], words),))
+    text.rewrite(_MONEY_AFTER, lambda match: (_spoken_money(match[4], match[2], match[3], match[1], words),))
+    _abbreviations(text, language.replace("_", "-").split("-")[0].casefold())
     _signs(text, words)
     _punctuation(text)
     for pattern, parts in _TIDY:
@@ -110,40 +113,41 @@ def _spoken_link(url: str, words: SpokenWords) -> str:
     return _address(host, words) if simple else words.link
 
 
-def _spoken_money(
-    sign: str, whole: str, fraction: str | None, scale: str | None, minus: str | None, words: SpokenWords
-) -> str:
+def _spoken_money(sign: str, amount: str, scale: str | None, minus: str | None, words: SpokenWords) -> str:
     code = _SIGNS_OF.get(sign.strip(), sign.strip())
     one, many = words.currencies[code]
     lead = f"{words.minus} " if minus else ""
     if scale:
-        figures = whole if fraction is None else f"{whole}.{fraction}"
-        return f"{lead}{figures} {_SCALE_WORDS.get(scale, scale)} {many}"
-    amount = Decimal(whole.replace(",", ""))
-    unit = one if amount == 1 else many
-    if fraction is None or not fraction.strip("0"):
+        return f"{lead}{amount} {_SCALE_WORDS.get(scale, scale)} {many}"
+    # Two figures after the last mark are hundredths; three are thousands in some countries: left to the voice.
+    whole, _, hundredths = amount.replace(",", ".").rpartition(".")
+    if not whole or len(hundredths) != 2:
+        return f"{lead}{amount} {one if amount == '1' else many}"
+    whole = amount[: len(whole)]
+    unit = one if whole == "1" else many
+    cent = (words.pence if code == "GBP" else words.cents)[hundredths != "01"]
+    if hundredths == "00":
         return f"{lead}{whole} {unit}"
-    if len(fraction) != 2:
-        return f"{lead}{whole}.{fraction} {many}"
-    hundredth = (words.pence if code == "GBP" else words.cents)[int(fraction) != 1]
-    if amount == 0:
-        return f"{lead}{int(fraction)} {hundredth}"
-    return (
-        f"{lead}{whole} {unit} {fraction}" if fraction[0] != "0" else f"{lead}{whole} {unit} {fraction[1]} {hundredth}"
-    )
+    if whole == "0":
+        return f"{lead}{int(hundredths)} {cent}"
+    return f"{lead}{whole} {unit} " + (f"{hundredths[1]} {cent}" if hundredths[0] == "0" else hundredths)
 
 
-def _abbreviations(text: Rewriting, full: dict[str, str]) -> None:
+def _abbreviations(text: Rewriting, language: str) -> None:
+    full = ABBREVIATIONS.get(language, {})
+
     def expand(match: re.Match[str]) -> Sequence[Part] | None:
         word, between, following = match[1], match[2], match[3]
         # Its full stop may also be that of the sentence.
         stop = "." if (not following and not between.strip()) or starts_sentence(following) else ""
-        if word.casefold() == "st" and full:
+        if word in full:
+            return (full[word], stop)
+        if language == "en" and word == "St":
             return ("Saint",) if between == " " and following[:1].isupper() and not stop else ("Street", stop)
-        if word.casefold() in full:
-            return (full[word.casefold()], stop)
-        if word == "No" and following[:1].isdigit():
+        if language == "en" and word == "No" and following[:1].isdigit():
             return ("number",)
+        if len(word) == 1:
+            return None if stop or not (word.isupper() and following[:1].isupper()) else (word,)
         return (" ".join(word.split(".")), stop) if "." in word else None
 
     text.rewrite(_ABBREVIATION, expand)
@@ -159,6 +163,8 @@ def _signs(text: Rewriting, words: SpokenWords) -> None:
         (_rule(r"(?<=\d)[ ]?[*\u00d7][ ]?(?=\d)"), (f" {words.times} ",)),
         (_rule(r"(?<=\w)\s?\+\s?(?=\w)|(?<!\S)\+(?=\d)"), (f" {words.plus} ",)),
         (_rule(r"\s?=\s?(?=[\w-])"), (f" {words.equals} ",)),
+        (_rule(r"\s<\s(?=[\w-])"), (f" {words.less} ",)),
+        (_rule(r"\s>\s(?=[\w-])"), (f" {words.greater} ",)),
         (_rule(r"(?<!\w)(?:#|\u2116)\s?(?=\d)"), (f"{words.number} ",)),
         (_rule(r"(?<=\d)\u2013(?=\d)"), (f" {words.to} ",)),
         (_rule(r"(?<![\w.])\u2212(?=\d)"), ("-",)),
@@ -171,14 +177,16 @@ def _signs(text: Rewriting, words: SpokenWords) -> None:
 def _punctuation(text: Rewriting) -> None:
     for pattern, parts in (
         (_rule(r"\s*[\u2014\u2013]+\s*|\s+-{1,3}\s+|-{2,}"), (", ",)),
+        (_rule(r"(?:(?:\.[ ]?){2,}\.?|\u2026+)\s*\Z"), (".",)),
         (_rule(r"(?:\.[ ]?){2,}\.?|\u2026+"), (", ",)),
-        (_rule(r"(?<=\w)\((\w{1,3})\)"), (1,)),
+        (_rule(r"(?<=\w)\((e?s)\)"), (1,)),
         (_BRACKET_OPEN, (", ",)),
+        (_rule(r"[\s)\uff09]*[)\uff09][\s)\uff09]*\Z"), ()),
         (_BRACKET_CLOSE, (",",)),
         (_rule(r"(?<=\w)[\u2019\u02bc](?=\w)"), ("'",)),
         (_rule(r"(?<!\w)['\u2018\u2019\u201a]+|['\u2018\u2019]+(?!\w)"), ()),
         (_rule(r"[\"\u201c\u201d\u201e\u00ab\u00bb\u2039\u203a\u300c\u300d\u300e\u300f\u300a\u300b]+"), ()),
-        (_rule(r"[*_~\\#^<>{}\[\]=+|$@\u20ac\u00a3\u3010\u3011]+"), ()),
+        (_rule(r"[*_~\\#^<>{}\[\]=+|$%&@\u20ac\u00a3\u3010\u3011]+"), ()),
         (_DROPPED, ()),
     ):
         text.replace(pattern, *parts)

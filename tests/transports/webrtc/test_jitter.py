@@ -96,14 +96,14 @@ def test_a_lost_packet_costs_20_ms_once():
 
 
 def test_the_delay_is_back_at_zero_within_500_ms_of_a_loss():
-    """Whatever had been learnt before: here that packets come up to 60 ms late."""
+    """Whatever had been learnt before: here that packets come 39 ms behind their successors."""
     feed = Feed()
     for number in range(50):
         if number % 10 != 7:
             feed.arrive(number)
         if number % 10 == 9:
             feed.arrive(number - 2, T0 + number * PERIOD + 0.019)
-    assert feed.buffer.wait > 0.055
+    assert feed.buffer.wait > 0.045
     for number in range(51, 80):
         feed.arrive(number)
     late = [number for number in range(51, 80) if feed.delay(number) > 0]
@@ -354,7 +354,9 @@ def test_what_replacing_aiortcs_buffer_gains():
     ours = [feed.delay(number) for number in [*range(50, 100), *range(150, 250)]]
     before = [theirs[number] for number in range(50, 100) if number in theirs]
     after = [theirs[number] for number in range(150, 250)]
-    print(f"aiortc: {before[0] * 1000:.0f} ms, {after[0] * 1000:.0f} ms after one loss; ours: {max(ours) * 1000:.0f} ms")
+    print(
+        f"aiortc: {before[0] * 1000:.0f} ms, {after[0] * 1000:.0f} ms after one loss; ours: {max(ours) * 1000:.0f} ms"
+    )
     assert min(before) == pytest.approx(0.080)
     assert min(after) == pytest.approx(0.280)
     assert max(ours) == 0

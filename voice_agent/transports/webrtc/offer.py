@@ -38,10 +38,26 @@ def read_offer(sdp: str, kind: str) -> Offer:
         raise OfferError(400, "bad_sdp", f"the SDP cannot be read ({type(error).__name__})") from error
     if not description.media:
         raise OfferError(400, "no_audio", "the offer has no media at all")
+    _check_structure(description)
     for media in description.media:
         _check_transport(media)
     audio = _audio(description.media)
     return Offer(_with_directions(sdp, description.media), audio.rtp.muxId)
+
+
+def _check_structure(description: SessionDescription) -> None:
+    """Sections and how they share a transport; aiortc takes both for granted and breaks in the background."""
+    mids = [media.rtp.muxId for media in description.media]
+    if len(set(mids)) < len(mids) or (len(mids) > 1 and not all(mids)):
+        raise OfferError(400, "bad_sdp", "every media section needs a mid of its own")
+    kinds = [media.kind for media in description.media]
+    if unknown := set(kinds) - {"audio", "video", "application"}:
+        raise OfferError(400, "bad_sdp", f"unknown kind of media section: {', '.join(sorted(unknown))}")
+    if kinds.count("application") > 1:
+        raise OfferError(400, "bad_sdp", "more than one section for data channels")
+    for group in description.group:
+        if group.semantic == "BUNDLE" and not set(group.items) <= set(mids):
+            raise OfferError(400, "bad_sdp", "the BUNDLE group names a section that is not there")
 
 
 def _check_transport(media: MediaDescription) -> None:
@@ -77,28 +93,29 @@ def _with_directions(sdp: str, sections: list[MediaDescription]) -> str:
         lines.append(line)
         if line.startswith("m="):
             section += 1
-            if sections[section].kind in ("audio", "video") and sections[section].direction is None:
+            media = sections[section] if section < len(sections) else None
+            if media is not None and media.kind in ("audio", "video") and media.direction is None:
                 lines.append("a=sendrecv")
     return "\r\n".join(lines) + "\r\n"
 
 
 def _without_unwanted_candidates(sdp: str) -> str:
-    """Drop mDNS candidates, TCP ones and those beyond the limit.
+    """Drop mDNS candidates, TCP ones, those beyond the limit, and the end of candidates.
 
     A browser that hides its address behind an mDNS name reaches us from it anyway and is learnt from its first packet
-    (RFC 8445, section 7.3.1.3); looking the name up would hold up the answer and needs multicast. Where something was
-    dropped the end of candidates goes too, or ICE would give up before that packet.
+    (RFC 8445, section 7.3.1.3); looking the name up would hold up the answer and needs multicast. ICE waits for such a
+    packet only while more candidates may come, so it is not told that there are no more: `connect_timeout` ends that.
     """
-    kept, dropped, candidates = [], 0, 0
+    kept, candidates = [], 0
     for line in sdp.splitlines():
         if line.startswith("a=candidate:"):
             fields = line.split()
-            usable = len(fields) >= 8 and fields[2].lower() == "udp" and not fields[4].lower().endswith(".local")
-            candidates += usable
-            if not usable or candidates > MAX_CANDIDATES:
-                dropped += 1
+            if len(fields) < 8 or fields[2].lower() != "udp" or fields[4].lower().endswith(".local"):
                 continue
+            candidates += 1
+            if candidates > MAX_CANDIDATES:
+                continue
+        elif line == "a=end-of-candidates":
+            continue
         kept.append(line)
-    if dropped:
-        kept = [line for line in kept if line != "a=end-of-candidates"]
     return "\r\n".join(kept) + "\r\n"

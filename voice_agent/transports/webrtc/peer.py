@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from aiortc import RTCDataChannel, RTCPeerConnection, RTCRtpTransceiver, RTCSessionDescription
-from aiortc.exceptions import InternalError, InvalidAccessError, InvalidStateError, OperationError
 
 from voice_agent.audio.playout import Playout
 from voice_agent.errors import OfferError
@@ -86,8 +85,10 @@ class WebRtcTransport:
             for connection in seams.connections(pc):
                 ice.prepare(connection, self._settings)
             await pc.setLocalDescription(await pc.createAnswer())
-        except (ValueError, InternalError, InvalidAccessError, InvalidStateError, OperationError) as error:
-            raise OfferError(400, "bad_sdp", f"the offer cannot be answered: {error}") from error
+        except Exception as error:  # aiortc meets odd offers with whatever Python makes of them
+            raise OfferError(
+                400, "bad_sdp", f"the offer cannot be answered ({error or type(error).__name__})"
+            ) from error
         if not any(connection.local_candidates for connection in seams.connections(pc)):
             raise OfferError(503, "no_address", "this machine has no network address to offer (ice_loopback is off)")
         for connection in seams.connections(pc):
