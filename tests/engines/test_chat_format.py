@@ -48,8 +48,15 @@ def test_no_open_turn_without_a_users_words(messages: list[ChatMessage]) -> None
 
 @pytest.mark.parametrize(
     ("said", "left"),
-    [("Yes.", "Yes"), ("Really?!", "Really"), ("Well...", "Well"), ('He said "no."', 'He said "no'), ("そうです。", "そうです"), ("3.5", "3.5")],
-)  # fmt: skip
+    [
+        ("Yes.", "Yes"),
+        ("Really?!", "Really"),
+        ("Well...", "Well"),
+        ('He said "no."', 'He said "no'),
+        ("そうです。", "そうです"),
+        ("3.5", "3.5"),
+    ],
+)
 def test_final_punctuation(said: str, left: str) -> None:
     assert strip_final_punctuation(said) == left
 

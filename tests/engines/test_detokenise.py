@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -30,7 +32,7 @@ def test_a_character_comes_with_its_last_byte() -> None:
 def test_cuts_do_not_matter(text: str, cuts: list[int]) -> None:
     data = text.encode()
     edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
-    during, rest, _ = released([data[a:b] for a, b in zip(edges, edges[1:], strict=False)])
+    during, rest, _ = released([data[a:b] for a, b in pairwise(edges)])
     assert "".join(during) + rest == text
 
 
@@ -63,6 +65,6 @@ def test_a_stop_string_may_begin_inside_itself(stop: tuple[str, ...]) -> None:
 def test_a_stop_string_is_found_at_every_cut(text: str, cuts: list[int], stop: str) -> None:
     data = text.encode()
     edges = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
-    during, rest, stopped = released([data[a:b] for a, b in zip(edges, edges[1:], strict=False)], (stop,))
+    during, rest, stopped = released([data[a:b] for a, b in pairwise(edges)], (stop,))
     assert "".join(during) + rest == text.split(stop)[0]
     assert stopped == (stop in text)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contracts.language_model import LONG, LanguageModelContract, ask, chat, first_delta_then_leave
+from tests.contracts.language_model import LONG, WORDS, LanguageModelContract, ask, chat, first_delta_then_leave
 from voice_agent.engines.cpu_gate import CpuGate
 from voice_agent.engines.llama_engine import LlamaEngine
 from voice_agent.engines.llama_ticket import MAILBOX
@@ -129,18 +129,18 @@ def test_a_waiting_request_can_be_cancelled(make: Callable[[], LlamaEngine]) -> 
 
 def test_many_requests_on_few_sequences_and_one_cancelled(engine: LlamaEngine) -> None:
     """Twenty at once on eight sequences: each gets its own answer, one leaves in the middle."""
-    words = ("apple", "river", "candle", "monkey", "winter")
 
     def request(number: int) -> ChatRequest:
-        return chat(f"Say the word {words[number % 5]}.", conversation=f"many {number}", max_tokens=6)
+        return chat(f"Say the word {WORDS[number % 4]}.", conversation=f"many {number}", max_tokens=5)
 
     async def scenario() -> None:
-        alone = [(await ask(engine, request(number))).text for number in range(5)]
+        alone = [(await ask(engine, request(number))).text for number in range(4)]
         leaving = asyncio.create_task(first_delta_then_leave(engine, chat(LONG, conversation="leaves", max_tokens=200)))
         answers = await asyncio.gather(*(ask(engine, request(number)) for number in range(20)))
         await leaving
         for number, answer in enumerate(answers):
-            assert answer.text == alone[number % 5]
+            assert answer.text == alone[number % 4]
+            assert WORDS[number % 4] in answer.text
 
     asyncio.run(scenario())
     assert engine.statistics().active == 0
@@ -154,10 +154,8 @@ def test_a_hundred_cancels_at_random_moments(engine: LlamaEngine) -> None:
     async def scenario() -> None:
         alone = (await ask(engine, question)).text
         for _ in range(100):
-            steps = engine.statistics().steps + dice.randint(0, 12)
             task = asyncio.create_task(ask(engine, chat(LONG, conversation="moments", max_tokens=300)))
-            while engine.statistics().steps < steps:
-                await asyncio.sleep(0)
+            await asyncio.wait([task], timeout=dice.uniform(0, 0.3))
             task.cancel()
             assert (await ask(engine, question)).text == alone
 
@@ -263,7 +261,7 @@ def test_a_truncated_file_is_refused_with_advice(smollm: Path, tmp_path: Path, s
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(EngineError, match="cannot read .*nothing.gguf"):
+    with pytest.raises(EngineError, match=r"cannot read .*nothing\.gguf"):
         LlamaEngine(tmp_path / "nothing.gguf", threads=1)
 
 

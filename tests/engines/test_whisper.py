@@ -44,7 +44,9 @@ def test_contract(weights, question, name):
 @pytest.mark.parametrize("name", MODELS)
 def test_noise_is_not_speech(weights, noises, name):
     found = transcripts(weights / name, noises.values(), language="en")
-    assert {sound: transcript.text for sound, transcript in zip(noises, found, strict=True)} == dict.fromkeys(noises, "")
+    assert {sound: transcript.text for sound, transcript in zip(noises, found, strict=True)} == dict.fromkeys(
+        noises, ""
+    )
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -76,9 +78,30 @@ def test_one_english_word_stays_latin_when_the_language_is_fixed(weights, say):
         assert transcript.text.isascii()
 
 
-def test_an_unsure_detection_gives_the_fallback_language(weights, noises):
-    (found,) = transcripts(weights / "whisper-base", [noises["pink noise -40"]])
-    assert found.language == "en"
+def test_noise_has_no_language(weights, noises):
+    for transcript in transcripts(weights / "whisper-base", [noises["pink noise -40"], noises["keyboard"]]):
+        assert (transcript.text, transcript.language) == ("", None)
+
+
+def test_an_unsure_detection_gives_the_fallback_language(weights):
+    """Korean at 0.4 for one English word must not turn the call Korean."""
+    engine = WhisperRecogniser(weights / "whisper-tiny.en", fallback_language="en")
+
+    class Detector:
+        is_multilingual = True
+
+        def __init__(self, probability: float) -> None:
+            self.probability = probability
+
+        def detect_language(self, _encoded: object) -> list[list[tuple[str, float]]]:
+            return [[("<|ko|>", self.probability), ("<|en|>", 0.3)]]
+
+    found = []
+    for probability in (0.4, 0.9):
+        engine._model = Detector(probability)
+        found.append(engine._language(None, None))
+    asyncio.run(engine.close())
+    assert found == ["en", "ko"]
 
 
 def test_an_english_model_ignores_the_language_and_a_multilingual_one_refuses_unknown_codes(weights, question):

@@ -32,7 +32,7 @@ ALONE = {
         ("one best", "_wan best_", ["wan", "best"]),
         ("one of the best", "_wan ovtha best._", ["wan", "ov", "tha", "best"]),
         ("25 of the best", "_twenti faiv ovthi best_", ["twenti faiv", "ov", "thi", "best"]),
-        ("for a loaf", "_fera loaf_", ["fer", "a", "loaf"]),
+        ("for a loaf", "_fura loaf_", ["fur", "a", "loaf"]),
         ("no no no no", "_nou, nou nou nou_", ["nou"] * 4),
         ("one — best", "_wan; best_", ["wan", "", "best"]),
         ("Dr. is best", "_dokta.__iz best_", ["dokta", "iz", "best"]),

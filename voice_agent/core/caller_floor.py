@@ -127,6 +127,7 @@ class CallerFloor:
     def words_scored(self, event: WordsScored) -> None:
         reply = self._agent.reply
         if self.turn and reply and reply.id == event.reply and reply.turn == self.turn.id:
+            self.turn.words_due = False
             self.turn.judged(words=event.probability)
 
     def deadline_reached(self, now: float) -> None:
@@ -239,6 +240,7 @@ class CallerFloor:
         if self._agent.reply is not None:
             self._agent.cancel("revised")
         turn.latency.restart_reply()
+        turn.words_due = True
         self._agent.prepare(turn.id, turn.text, self._history.with_user(turn.text), turn.latency)
 
     def _close_turn(self, turn: Turn, text: str, at: float) -> None:

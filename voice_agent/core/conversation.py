@@ -18,6 +18,7 @@ from voice_agent.core.events import (
     DeadlineReached,
     Event,
     InterruptAsked,
+    ReplyFailed,
     SpeechPaused,
     SpeechStarted,
     TextTyped,
@@ -119,5 +120,8 @@ class Conversation:
             case CallEnded():
                 self._agent.cancel("ended")
                 self._ended = True
+            case ReplyFailed(at=at, reply=reply):
+                self._caller.words_scored(WordsScored(at, reply, None))  # that verdict will not come any more
+                self._agent.handle(event)
             case _:
                 self._agent.handle(event)

@@ -57,8 +57,8 @@ class WordsScored:
 
     at: float
     reply: int
-    probability: float
-    """0..1; small numbers: complete utterances are around 0.1, cut-off ones around 0.00005."""
+    probability: float | None
+    """0..1; small numbers: complete utterances are around 0.1, cut-off ones around 0.00005. None: cannot tell."""
 
 
 @dataclass(frozen=True, slots=True)

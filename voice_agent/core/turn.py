@@ -29,6 +29,8 @@ class Turn:
     heard: str | None = None
     """Text of the latest pause's recognition; None: not known yet."""
     evidence: Evidence = field(default_factory=Evidence)
+    words_due: bool = False
+    """The language model was asked about the words and has not answered."""
     next_cut: float = 0.0
     """When unbroken sound is recognised in the middle."""
     cutting: bool = False
@@ -40,7 +42,7 @@ class Turn:
 
     def resume(self, at: float, next_cut: float) -> None:
         self.speech_at, self.paused_at, self.next_cut = at, None, next_cut
-        self.evidence = Evidence()
+        self.evidence, self.words_due = Evidence(), False
 
     def pause(self, at: float) -> None:
         self.revision += 1
@@ -56,16 +58,22 @@ class Turn:
         self.evidence = Evidence(self.evidence.audio, rules, None)
 
     def judged(self, *, audio: float | None = None, words: float | None = None) -> None:
+        """Take in what a witness said; None leaves what is known."""
         known = self.evidence
         self.evidence = Evidence(
             known.audio if audio is None else audio, known.rules, known.words if words is None else words
         )
 
     def endpoint_at(self, delays: DelaySettings) -> float | None:
-        """When the turn is over if nothing else happens; None while speaking or before the words are known."""
+        """When the turn is over if nothing else happens; None while speaking or before the words are known.
+
+        The language model's verdict comes before its first token, so waiting for it delays no reply; a slow model is
+        waited for until `max_delay` at most.
+        """
         if self.paused_at is None or self.heard is None:
             return None
-        return self.paused_at + endpoint_delay(self.evidence, delays)
+        delay = delays.max_delay if self.words_due else endpoint_delay(self.evidence, delays)
+        return self.paused_at + delay
 
 
 def joined(left: str, right: str) -> str:

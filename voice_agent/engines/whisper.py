@@ -47,6 +47,8 @@ SILENT_BELOW = -60.0
 """dBFS; quieter audio is not even recognised."""
 MIN_LOG_PROBABILITY = -1.0
 REPAIR_TEMPERATURE = 0.4
+HINT_DROPPED_ABOVE = 0.4
+"""Where there may be no speech, the hint alone makes its own words likely: decode without it and judge that."""
 SURE_OF_LANGUAGE = 0.5
 
 
@@ -97,16 +99,19 @@ class WhisperRecogniser:
             return Transcript(text="", language=language, no_speech=1.0)
         window = min(max(samples.size + SILENCE_AFTER, SHORTEST_WINDOW), LONGEST)
         encoded = self._encode(samples, window)
-        language = self._language(encoded, language)
-        tokenizer = self._tokenizer(language)
+        spoken = self._language(encoded, language)
+        tokenizer = self._tokenizer(spoken)
         seconds = samples.size / ENGINE_RATE
         decoded = self._decode(encoded, tokenizer, hint, seconds)
+        if hint and decoded.no_speech > HINT_DROPPED_ABOVE:
+            decoded = self._decode(encoded, tokenizer, "", seconds)
         if _needs_repair(decoded):
             decoded = self._repair(decoded, samples, window, encoded, tokenizer)
         text = clean_transcript(
             Evidence(decoded.text, decoded.no_speech, decoded.log_probability, seconds, loudness, hint)
         )
-        return Transcript(text, language, decoded.no_speech, decoded.log_probability)
+        # Noise has no language, whatever the detection made of it.
+        return Transcript(text, spoken if text else language, decoded.no_speech, decoded.log_probability)
 
     def _encode(self, samples: Pcm16, window: int) -> ctranslate2.StorageView:
         """The encoder's output for the samples and as much silence after them as fills the window."""

@@ -80,8 +80,12 @@ def collapse_loops(text: str) -> str:
     """Words that come more than three times in a row are said once; "no no no" and "very very good" stay."""
     tokens = _HYPHEN_LOOP.sub(r"\1", _UNSPACED_LOOP.sub(r"\1", text)).split()
     keys = [_key(token) for token in tokens]
-    for length in range(1, LONGEST_GRAM + 1):
-        tokens, keys = _collapse(tokens, keys, length)
+    # Taking one run away can bring two others together, so until nothing changes; each round shortens the text.
+    before = -1
+    while before != len(tokens):
+        before = len(tokens)
+        for length in range(1, LONGEST_GRAM + 1):
+            tokens, keys = _collapse(tokens, keys, length)
     return " ".join(tokens)
 
 

@@ -81,8 +81,7 @@ class ReplyTask:
     async def _write(self, request: ChatRequest) -> None:
         emit, clock = self._shared.emit, self._shared.clock
         probability = await self._shared.llm.end_of_turn(request)
-        if probability is not None:
-            emit(WordsScored(clock(), self.reply, probability))
+        emit(WordsScored(clock(), self.reply, probability))
         splitter = ClauseSplitter()
         async with aclosing(self._shared.llm.stream(request)) as stream:  # type: ignore[type-var]
             async for event in stream:

@@ -15,7 +15,7 @@ from aiortc import MediaStreamTrack, RTCConfiguration, RTCPeerConnection, RTCSes
 
 from voice_agent.settings import WebRtcSettings
 from voice_agent.transports.webrtc import WebRtcTransport, accept_offer
-from voice_agent.transports.webrtc.seams import connections
+from voice_agent.transports.webrtc.seams import connections, end_consent_with_close
 
 Send = Callable[[bytes], Awaitable[None]]
 
@@ -71,6 +71,8 @@ class Caller:
 
     async def call(self, settings: WebRtcSettings) -> WebRtcTransport:
         await self.pc.setLocalDescription(await self.pc.createOffer())
+        for connection in connections(self.pc):
+            end_consent_with_close(connection)  # the client has aioice's leak too
         transport, answer = await accept_offer(self.pc.localDescription.sdp, "offer", settings)
         await self.pc.setRemoteDescription(RTCSessionDescription(answer, "answer"))
         return transport

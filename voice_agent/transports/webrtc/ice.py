@@ -8,7 +8,7 @@ from aiortc.rtcicetransport import parse_stun_turn_uri
 
 from voice_agent.errors import ConfigError
 from voice_agent.settings import WebRtcSettings
-from voice_agent.transports.webrtc.seams import gather_also
+from voice_agent.transports.webrtc.seams import end_consent_with_close, gather_also
 
 LOOPBACK = "127.0.0.1"
 
@@ -36,5 +36,6 @@ def configuration(settings: WebRtcSettings) -> RTCConfiguration:
 
 
 def prepare(connection: Connection, settings: WebRtcSettings) -> None:
-    """Before candidates are gathered: add the loopback address if wanted, and bound the wait for servers."""
+    """Before candidates are gathered: add the loopback address if wanted, bound the wait for servers, mend a leak."""
+    end_consent_with_close(connection)
     gather_also(connection, [LOOPBACK] if settings.ice_loopback else [], GATHER_TIMEOUT)

@@ -59,6 +59,8 @@ def check_seams() -> None:
         "Connection gathers candidates otherwise": {"component", "addresses", "timeout"}
         <= set(aioice.ice.Connection.get_component_candidates.__code__.co_varnames),
         "Connection hides its sockets": "_protocols" in aioice.ice.Connection.__init__.__code__.co_names,
+        "Connection checks consent otherwise": {"query_consent", "_query_consent_task"}
+        <= set(aioice.ice.Connection.connect.__code__.co_names),
         "StunProtocol receives otherwise": hasattr(aioice.ice.StunProtocol, "datagram_received"),
         "RTCSctpTransport receives otherwise": "_data_channel_receive" in RTCSctpTransport._receive.__code__.co_names,
     }
@@ -102,6 +104,18 @@ def gather_also(connection: aioice.ice.Connection, extra: Iterable[str], timeout
         return await gather(component=component, addresses=wanted, timeout=timeout)
 
     vars(connection)["get_component_candidates"] = with_extra
+
+
+def end_consent_with_close(connection: aioice.ice.Connection) -> None:
+    """Start no consent checks on a closed connection. Closed while it connects, aioice starts them all the same, and
+    without a pair to check they never end."""
+    query = connection.query_consent
+
+    async def unless_closed() -> None:
+        if not connection._closing:
+            await query()
+
+    vars(connection)["query_consent"] = unless_closed
 
 
 def watch_arrivals(connection: aioice.ice.Connection, arrived: Callable[[], None]) -> None:
