@@ -51,6 +51,9 @@ RULES: dict[str, Rule] = {
     "transports": _rule("transports audio engines.ports settings errors"),
     "session": _rule("session core engines.ports transports.ports audio text settings errors"),
     "server": _rule("server session settings errors transports"),
+    "bench": _rule(
+        "bench audio engines.ports errors settings modelstore transports.webrtc.ice transports.webrtc.seams"
+    ),
     "modelstore": _rule("modelstore settings errors"),
     "errors": _rule("", PURE),
     "settings": _rule("", PURE),

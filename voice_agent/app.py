@@ -19,7 +19,7 @@ from typing import Any
 from voice_agent.engines.cpu_gate import CpuGate
 from voice_agent.engines.llama_engine import LlamaEngine
 from voice_agent.engines.piper import PiperSpeaker
-from voice_agent.engines.ports import Engine, LanguageModel
+from voice_agent.engines.ports import Engine, LanguageModel, TextToSpeech
 from voice_agent.engines.scripted_llm import ScriptedEngine
 from voice_agent.engines.silero_vad import SileroVad
 from voice_agent.engines.smart_turn import SmartTurn
@@ -38,6 +38,10 @@ from voice_agent.transports.webrtc.peer import accept_offer
 
 log = logging.getLogger(__name__)
 
+IMPATIENCE = 2.0
+"""Seconds after which a second Ctrl-C means "now". Until then it is the same one: a terminal and a wrapper script both
+pass it on."""
+
 TOKENS_PER_CALL = 2048
 """Cache of the language model per call: about forty turns of short spoken replies."""
 
@@ -53,6 +57,11 @@ def serve(settings: Settings) -> int:
     except* VoiceAgentError as group:
         raise _first(group) from None
     return 0
+
+
+def open_voice(settings: Settings) -> TextToSpeech:
+    """The configured voice alone, for the lines of a simulated caller. Raises ModelError, EngineError."""
+    return PiperSpeaker(ModelStore(model_root(settings.models), load_manifest()).resolve(settings.models).tts)
 
 
 def _first(group: BaseExceptionGroup[VoiceAgentError]) -> VoiceAgentError:
@@ -95,10 +104,12 @@ def _announce_server(url: str) -> None:
 
 def _stop_on_signals(stop: asyncio.Event) -> None:
     loop = asyncio.get_running_loop()
+    first: list[float] = []
 
     def asked() -> None:
-        if stop.is_set():
-            os._exit(130)  # asked twice: whatever still holds us up is not worth waiting for
+        if first and loop.time() - first[0] > IMPATIENCE:
+            os._exit(130)  # asked again: whatever still holds us up is not worth waiting for
+        first.append(loop.time())
         stop.set()
 
     for number in (signal.SIGINT, signal.SIGTERM):

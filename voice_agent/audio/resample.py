@@ -66,19 +66,27 @@ class Resampler:
         end = max(self._next, ((known - self._half) * self._up - 1) // self._down + 1)
         if end == self._next:
             return np.zeros(0, np.int16)
-        positions = np.arange(self._next, end, dtype=np.int64) * self._down
-        starts = positions // self._up - self._half + 1 - self._origin
-        windows = np.lib.stride_tricks.sliding_window_view(self._buffer, 2 * self._half)[starts]
-        if self._up == 1:
-            out = windows @ self._filters[0]
-        else:
-            out = np.einsum("nt,nt->n", windows, self._filters[positions % self._up])
+        out = self._filter(self._next, end)
         self._next = end
         keep = max(0, end * self._down // self._up - self._half + 1 - self._origin)
         self._buffer = self._buffer[keep:].copy()
         self._origin += keep
         rounded: Pcm16 = np.clip(np.rint(out), -32768, 32767).astype(np.int16)
         return rounded
+
+    def _filter(self, begin: int, end: int) -> NDArray[np.float32]:
+        """Output samples begin … end - 1, all of whose input is in the buffer."""
+        taps = 2 * self._half
+        offset = -self._half + 1 - self._origin
+        if self._up == 1:  # one phase: filtering everything and keeping every n-th is quicker than gathering
+            first = begin * self._down + offset
+            last = (end - 1) * self._down + offset
+            every: NDArray[np.float32] = np.correlate(self._buffer[first : last + taps], self._filters[0], "valid")
+            return every[:: self._down]
+        positions = np.arange(begin, end, dtype=np.int64) * self._down
+        windows = np.lib.stride_tricks.sliding_window_view(self._buffer, taps)[positions // self._up + offset]
+        gathered: NDArray[np.float32] = np.einsum("nt,nt->n", windows, self._filters[positions % self._up])
+        return gathered
 
     def flush(self) -> Pcm16:
         """The rest of the output, as if silence followed. The stream is over after it."""

@@ -33,6 +33,7 @@ from voice_agent.errors import TransportClosed, VoiceAgentError
 from voice_agent.settings import WebRtcSettings
 from voice_agent.transports.webrtc import ice, seams
 
+# The waiting methods take `timeout` (ASYNC109 off): their TimeoutError says what did not happen.
 POLL = 0.01
 """Seconds between looks while waiting; what is measured has its own time stamps."""
 LATE = 0.06
@@ -74,7 +75,7 @@ class _Line:
         if not packet.payload:
             return
         for frame in self._decoder.decode(av.Packet(packet.payload)):
-            samples: Pcm16 = frame.to_ndarray().reshape(-1)
+            samples = frame.to_ndarray().reshape(-1).astype(np.int16, copy=False)
             self._ear.hear(at, samples)
             if self._record:
                 self.heard.append((at, samples))
@@ -150,11 +151,11 @@ class Caller:
                 raise TransportClosed("the call ended")
             await asyncio.sleep(min(wait, 0.1))
 
-    async def wait_agent_started(self, after: float, timeout: float = 10.0) -> float:
+    async def wait_agent_started(self, after: float, timeout: float = 10.0) -> float:  # noqa: ASYNC109
         """When the first speech began that did not begin before `after`. Raises TimeoutError, TransportClosed."""
         return await self._wait(lambda: self._ear.started_since(after), timeout, "the agent did not speak")
 
-    async def wait_agent_silent(self, silence: float = 0.9, timeout: float = 40.0) -> float:
+    async def wait_agent_silent(self, silence: float = 0.9, timeout: float = 40.0) -> float:  # noqa: ASYNC109
         """Wait until the agent has been silent for `silence` seconds, from now or earlier: the end of its last speech.
 
         Raises TimeoutError, TransportClosed.
@@ -168,7 +169,7 @@ class Caller:
 
         return await self._wait(silent, timeout, "the agent did not stop")
 
-    async def wait_event(self, type: str, timeout: float = 10.0, after: float = 0.0) -> Received:
+    async def wait_event(self, type: str, timeout: float = 10.0, after: float = 0.0) -> Received:  # noqa: ASYNC109
         """The first event of a type that arrived at `after` or later. Raises TimeoutError, TransportClosed."""
 
         def look() -> Received | None:
@@ -249,12 +250,12 @@ class Caller:
             parsed = {"type": "", "unreadable": repr(message)[:200]}
         self.events.append(Received(time.monotonic(), parsed))
 
-    async def _wait(self, look: Callable[[], Found | None], timeout: float, failure: str) -> Found:
+    async def _wait(self, look: Callable[[], Found | None], timeout: float, failure: str) -> Found:  # noqa: ASYNC109
         deadline = time.monotonic() + timeout
         while (found := look()) is None:
             if self.ended:
                 raise TransportClosed(f"{failure}: the call ended")
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{failure} within {timeout:g} seconds")
+                raise TimeoutError(f"{failure} within {timeout:.1f} seconds")
             await asyncio.sleep(POLL)
         return found

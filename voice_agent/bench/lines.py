@@ -19,13 +19,17 @@ PEAK = 0.6
 MIDDLE = (0.25, 0.75)
 """Where a line may be widened, as shares of its length."""
 _FADE = RATE // 200
+_AUDIBLE = 328
+"""-40 dBFS: a peak below is the resampler's rounding noise, not a voice."""
 
 
-async def speak(turn: Turn, voice: TextToSpeech) -> Pcm16:
-    """The turn's line as it will be played. Raises ConfigError for a recording that is none, or silent."""
+async def speak(turn: Turn, voice: TextToSpeech | None) -> Pcm16:
+    """The turn's line as it will be played; a recording needs no voice. Raises ConfigError if there is no sound."""
     if turn.wav is not None:
         samples = read_audio(turn.wav)
     else:
+        if voice is None:
+            raise ConfigError(f"turn {turn.id}: no voice to say {turn.say!r} with")
         speech = await voice.synthesize(turn.say, speed=turn.speed)
         samples = at_peak(resample(speech.samples, speech.rate, RATE))
     start, end = speech_bounds(samples)
@@ -42,16 +46,20 @@ def read_audio(path: Path) -> Pcm16:
         with av.open(str(path)) as container:
             resampler = av.AudioResampler(format="s16", layout="mono", rate=RATE)
             for frame in container.decode(audio=0):
-                pieces += [part.to_ndarray().reshape(-1) for part in resampler.resample(frame)]
-            pieces += [part.to_ndarray().reshape(-1) for part in resampler.resample(None)]
+                pieces += [_pcm(part) for part in resampler.resample(frame)]
+            pieces += [_pcm(part) for part in resampler.resample(None)]
     except (OSError, ValueError, IndexError, av.FFmpegError) as error:
         raise ConfigError(f"cannot read recording {path}: {error}") from error
     return np.concatenate([np.zeros(0, np.int16), *pieces])
 
 
+def _pcm(frame: av.AudioFrame) -> Pcm16:
+    return frame.to_ndarray().reshape(-1).astype(np.int16, copy=False)
+
+
 def at_peak(samples: Pcm16) -> Pcm16:
     loudest = int(np.max(np.abs(samples.astype(np.int32)), initial=0))
-    if not loudest:
+    if loudest < _AUDIBLE:
         return samples
     scaled: Pcm16 = np.rint(samples.astype(np.float32) * (PEAK * 32767.0 / loudest)).astype(np.int16)
     return scaled

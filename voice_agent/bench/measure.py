@@ -15,6 +15,7 @@ import numpy as np
 
 from voice_agent.bench.ear import MERGE, Segment
 
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """One thing the caller said; seconds on the caller's clock."""

@@ -47,8 +47,9 @@ SILENT_BELOW = -60.0
 """dBFS; quieter audio is not even recognised."""
 MIN_LOG_PROBABILITY = -1.0
 REPAIR_TEMPERATURE = 0.4
-HINT_DROPPED_ABOVE = 0.4
-"""Where there may be no speech, the hint alone makes its own words likely: decode without it and judge that."""
+HINT_NO_SPEECH = 0.2
+HINT_LOG_PROBABILITY = -0.7
+"""Where it may be noise, the hint alone makes its own words likely: decode once more without it and judge that."""
 SURE_OF_LANGUAGE = 0.5
 
 
@@ -103,7 +104,7 @@ class WhisperRecogniser:
         tokenizer = self._tokenizer(spoken)
         seconds = samples.size / ENGINE_RATE
         decoded = self._decode(encoded, tokenizer, hint, seconds)
-        if hint and decoded.no_speech > HINT_DROPPED_ABOVE:
+        if hint and (decoded.no_speech > HINT_NO_SPEECH or decoded.log_probability < HINT_LOG_PROBABILITY):
             decoded = self._decode(encoded, tokenizer, "", seconds)
         if _needs_repair(decoded):
             decoded = self._repair(decoded, samples, window, encoded, tokenizer)

@@ -6,6 +6,7 @@ so the number of series is bounded. No label and no metric carries a session id 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 
 from prometheus_client import (
@@ -31,6 +32,8 @@ class Metrics:
         ProcessCollector(registry=registry)
         prefix = "voice_agent"
         self._active = Gauge(f"{prefix}_sessions_active", "Calls going on now", registry=registry)
+        tasks = Gauge(f"{prefix}_tasks", "Tasks of the event loop that serves the request", registry=registry)
+        tasks.set_function(_count_tasks)
         self._ended = Counter(f"{prefix}_sessions", "Calls ended, by reason", ["reason"], registry=registry)
         self._turns = Counter(f"{prefix}_turns", "User turns that were over", registry=registry)
         self._barge_ins = Counter(f"{prefix}_barge_ins", "Replies the user talked over", registry=registry)
@@ -97,3 +100,11 @@ class Metrics:
     def exposition(self) -> tuple[bytes, str]:
         """(body, content type) for /metrics, in Prometheus' text format."""
         return generate_latest(self._registry), CONTENT_TYPE_LATEST
+
+
+def _count_tasks() -> int:
+    """Tasks of the running event loop; 0 outside of one."""
+    try:
+        return len(asyncio.all_tasks())
+    except RuntimeError:
+        return 0

@@ -194,12 +194,10 @@ def _copula(s: _Sentence) -> Completeness | None:
 
 def _auxiliary(s: _Sentence) -> Completeness | None:
     if s.last in lists.NEGATED:
-        return (
-            Completeness(0.9, "elliptical answer")
-            if s.answers and len(s.words) <= 4
-            else _low(0.4, "ends on a negation")
-        )
-    if s.last not in lists.AUXILIARIES:
+        if s.answers and len(s.words) <= 4:
+            return Completeness(0.9, "elliptical answer")
+        return _low(0.4 if s.previous in lists.PRONOUNS else 0.2, "ends on a negation")
+    if s.last not in lists.AUXILIARIES or (s.last == "may" and s.previous in lists.BEFORE_MONTHS):
         return None
     if s.answers and len(s.words) <= 4 and s.previous in lists.PRONOUNS:
         return Completeness(0.9, "elliptical answer")
@@ -285,7 +283,9 @@ def _function_word(s: _Sentence) -> Completeness | None:
     if s.last == "well" and len(s.words) == 1:
         return _low(0.2, "ends on 'well'")
     if s.last in lists.WH:
-        return _low(0.15 if s.previous in lists.CONJUNCTIONS else 0.4, f"ends on '{s.last}'")
+        # "I know when" may be all; "it happened when" is not.
+        alone = s.last not in {"when", "which", "whom", "whose"} or s.previous in lists.KNOWING
+        return _low(0.4 if alone and s.previous not in lists.CONJUNCTIONS else 0.15, f"ends on '{s.last}'")
     return None
 
 
@@ -318,7 +318,7 @@ _NO_VERB_YET = re.compile(
 
 
 def _missing_noun_or_verb(s: _Sentence) -> Completeness | None:
-    if s.last in lists.ADJECTIVES and s.previous in {"a", "an", "my", "your", "our", "their"}:
+    if s.last in lists.ADJECTIVES - {"little"} and s.previous in {"a", "an", "my", "your", "our", "their"}:
         return _low(0.15, "adjective without its noun")
     if s.previous == "the" and (s.last.endswith("est") or s.last in {"best", "most", "next", "main"}):
         return _low(0.2 if s.asks_wh or s.asks_aux else 0.4, "adjective without its noun")

@@ -43,6 +43,8 @@ PREPOSITIONS = word_set(
 )
 COPULAS = word_set("is are was were am be been being")
 AUXILIARIES = word_set("can could will would shall should may might must do does did have has had")
+BEFORE_MONTHS = word_set("of in this next last until since from to first second third fifth")
+KNOWING = word_set("know knows say says tell me sure guess remember ask see since until depends")
 NEGATED = word_set(
     """don't doesn't didn't can't couldn't won't wouldn't shouldn't isn't aren't wasn't weren't haven't hasn't
     hadn't mustn't cannot"""

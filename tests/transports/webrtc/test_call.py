@@ -115,7 +115,9 @@ def test_lost_packets_are_bridged_and_cost_no_lasting_delay(lost):
     frames, statistics, delays = asyncio.run(call())
     assert statistics["lost"] == len(lost)
     assert sum(len(frame.samples) for frame in frames if frame.concealed) == 320 * len(lost)
-    assert np.allclose(np.diff([frame.at for frame in frames[1:]]), 0.02, atol=0.015)
+    steps = np.diff([frame.at for frame in frames[1:]])
+    assert steps.min() >= 0
+    assert steps.max() < 0.0201  # media time has no gap; it may only be corrected towards an earlier arrival
     assert min(delays[-15:]) < 0.015  # aiortc's own buffer would be 280 ms behind by now
 
 

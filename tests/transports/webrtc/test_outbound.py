@@ -11,7 +11,7 @@ from aiortc.mediastreams import MediaStreamError
 
 from tests.transports.webrtc.virtual_time import VirtualTimeLoop, run_virtually
 from voice_agent.audio.playout import Playout
-from voice_agent.transports.webrtc.outbound import FRAME, MAX_BEHIND, Pace, PlayoutTrack
+from voice_agent.transports.webrtc.outbound import FRAME, MAX_BEHIND, OpusEncoder, Pace, PlayoutTrack
 from voice_agent.transports.webrtc.payload import opus_samples
 
 PERIOD = 0.020
@@ -97,6 +97,35 @@ def test_what_is_played_out_arrives_at_the_listener():
     spectrum = np.abs(np.fft.rfft(heard[:48_000]))
     assert np.argmax(spectrum) == pytest.approx(500, abs=1)
     assert np.std(heard[4800:43_200]) == pytest.approx(9000 / np.sqrt(2), rel=0.05)
+
+
+def decoded(packets: list[bytes]) -> np.ndarray:
+    decoder = av.CodecContext.create("libopus", "r")
+    decoder.format, decoder.layout, decoder.sample_rate = "s16", "mono", 48_000
+    return np.concatenate([frame.to_ndarray()[0] for data in packets for frame in decoder.decode(av.Packet(data))])
+
+
+def test_repeated_silence_is_silent_and_does_not_change_what_follows():
+    """Speech-like noise, two seconds of zeros, noise again: as if every frame had been encoded."""
+    noise = (4000 * np.random.default_rng(2).standard_normal((40, FRAME))).astype(np.int16)
+    frames = [*noise[:20], *np.zeros((100, FRAME), np.int16), *noise[20:]]
+    encoder, packets = OpusEncoder(), []
+    for number, frame in enumerate(frames):
+        packets.append(bytes(encoder.encode(frame, number * FRAME)))
+    assert len(set(packets[50:120])) == 1
+    assert len(packets[60]) == 3
+    heard = decoded(packets)
+    assert not heard[50 * FRAME : 120 * FRAME].any()
+
+    always, reference = OpusEncoder(), []
+    for number, frame in enumerate(frames):
+        always._silent = 0
+        always._last = b""
+        reference.append(bytes(always.encode(frame, number * FRAME)))
+    wanted = decoded(reference)
+    for begin, end in ((0, 20), (120, 160)):
+        part = slice(begin * FRAME, end * FRAME)
+        assert np.std(heard[part]) == pytest.approx(np.std(wanted[part]), rel=0.02)
 
 
 def test_the_first_frame_of_each_reply_is_noted():
