@@ -73,11 +73,14 @@ def test_an_agent_that_pauses_and_goes_on_has_not_stopped() -> None:
     assert heard.cut_in is None
 
 
-def test_a_gap_between_two_words_is_still_speaking() -> None:
+def test_a_gap_between_two_words_is_still_speaking_but_nothing_is_stopped() -> None:
     heard = one([(8.0, 9.8), (12.5, 13.0)])
     assert heard.interrupted
-    assert heard.stop == 0.0
-    assert one([(8.0, 9.7), (12.5, 13.0)]).stop is None
+    assert heard.stop is heard.talked_over is None
+    assert not one([(8.0, 9.7), (12.5, 13.0)]).interrupted
+    resumed = one([(8.0, 9.8), (10.1, 10.5), (12.5, 13.0)])
+    assert resumed.stop == pytest.approx(0.5)
+    assert resumed.talked_over == pytest.approx(0.4)
 
 
 def test_an_agent_that_never_stops_is_charged_until_the_next_line() -> None:

@@ -46,7 +46,7 @@ def test_each_line_shows_both_sides_and_their_difference(call: CallResult) -> No
     assert rows[4].endswith("stopped after 200 ms, talked over 200 ms")
     assert rows[6].endswith("CUT IN 500 ms before the end")
     assert rows[7].split(maxsplit=7)[2:7] == ["-"] * 5
-    assert rows[7].endswith("came when the agent had finished, NO REPLY")
+    assert rows[7].endswith("came when the agent was silent, NO REPLY")
 
 
 def test_the_summary_has_stages_names_and_the_machine(call: CallResult) -> None:
@@ -63,7 +63,7 @@ def test_the_summary_has_stages_names_and_the_machine(call: CallResult) -> None:
         "barge-in: stopped after 2 200 200 200",
         "no reply: 2 (d, d)",
         "cut in: 2 (c, c)",
-        "barge-in came too late: 2 (d, d)",
+        "barge-in met silence: 2 (d, d)",
         "the caller itself was late by up to 31 ms: this machine was short of CPU",
         "agent process: 12.0 CPU s in 24.0 s (0.50 cores), peak 512 MiB, ready after 3.2 s, exit code 0",
     }

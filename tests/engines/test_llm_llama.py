@@ -54,7 +54,7 @@ def test_a_dialogue_computes_only_its_new_words(engine: LlamaEngine) -> None:
         known = 0
         for question in questions:
             messages = (*messages, ChatMessage("user", question))
-            answer = await ask(engine, ChatRequest("talk", messages, max_tokens=20, temperature=0.0))
+            answer = await ask(engine, ChatRequest("talk", messages, max_tokens=8, temperature=0.0))
             assert answer.end.cached_tokens >= known
             messages = (*messages, ChatMessage("assistant", answer.text))
             # The reply's last token is sampled but not computed, and it may be cut in the middle of a word.
@@ -91,10 +91,10 @@ def test_sampling_follows_its_seed(engine: LlamaEngine) -> None:
 
 def test_a_reader_that_falls_behind_stops_its_own_reply_only(engine: LlamaEngine) -> None:
     async def scenario() -> tuple[int, int]:
-        async with aclosing(engine.stream(chat(LONG, conversation="slow", max_tokens=200))) as slow:
+        async with aclosing(engine.stream(chat(LONG, conversation="slow", max_tokens=80))) as slow:
             await anext(slow)
             before = engine.statistics().decoded_tokens
-            other = await ask(engine, chat("Count to one hundred, please.", conversation="fast", max_tokens=80))
+            other = await ask(engine, chat(LONG, conversation="fast", max_tokens=48))
             ahead = engine.statistics().decoded_tokens - before - other.end.completion_tokens
             # Reading on wakes it again.
             return ahead, len([event async for event in slow])
@@ -149,7 +149,7 @@ def test_many_requests_on_few_sequences_and_one_cancelled(engine: LlamaEngine) -
 @pytest.mark.long
 def test_a_hundred_cancels_at_random_moments(engine: LlamaEngine) -> None:
     dice = random.Random(5)
-    question = chat("What colour is the sky?", conversation="moments", max_tokens=4)
+    question = chat("Say the word apple.", conversation="moments", max_tokens=4)
 
     async def scenario() -> None:
         alone = (await ask(engine, question)).text
@@ -169,14 +169,14 @@ def test_a_failing_request_takes_no_other_with_it(engine: LlamaEngine, monkeypat
     monkeypatch.setattr(engine._scores, "over", broken)
 
     async def scenario() -> None:
-        question = chat("What is the capital of France?", conversation="good", max_tokens=12)
+        question = chat("Say the word apple.", conversation="good", max_tokens=5)
         alone = await ask(engine, question)
         running = asyncio.create_task(ask(engine, question))
         with pytest.raises(EngineError, match="planted") as caught:
             await engine.end_of_turn(chat("What is the", conversation="bad"))
         assert caught.value.code == "internal"
         wrong_type: ChatRequest = replace(question, temperature="warm")  # type: ignore[arg-type]
-        with pytest.raises(EngineError, match="TypeError"):
+        with pytest.raises(EngineError, match="warm"):
             await ask(engine, wrong_type)
         assert (await running).text == alone.text
 
@@ -187,7 +187,7 @@ def test_a_failed_batch_fails_its_requests_and_the_engine_goes_on(
     engine: LlamaEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def scenario() -> None:
-        question = chat("What is the capital of France?", conversation="after", max_tokens=12)
+        question = chat("Say the word apple.", conversation="after", max_tokens=5)
         alone = await ask(engine, question)
         with monkeypatch.context() as patch:
             patch.setattr("llama_cpp.llama_decode", lambda *_: -3)
@@ -212,24 +212,23 @@ def test_odd_text_is_no_problem(engine: LlamaEngine) -> None:
     asyncio.run(scenario())
 
 
-def test_a_long_conversation_loses_its_oldest_messages(make: Callable[[], LlamaEngine]) -> None:
-    """512 tokens for one conversation: the prompt stays below that, and is cut seldom enough to stay cached."""
+def test_a_long_conversation_loses_its_oldest_messages(smollm: Path) -> None:
+    """256 tokens for one conversation: the prompt stays below that, and is cut seldom enough to stay cached."""
 
     async def scenario() -> None:
-        engine = make()
+        engine = LlamaEngine(smollm, threads=1, n_ctx=512, max_conversations=2)
         messages: tuple[ChatMessage, ...] = (ChatMessage("system", "You are a very patient listener."),)
         known: list[float] = []
         for number in range(12):
-            words = f"This is remark number {number}. " + "It goes on and on and on. " * 6
+            words = f"This is remark number {number}. " + "It goes on and on and on. " * 2
             messages = (*messages, ChatMessage("user", words))
-            end = (await ask(engine, ChatRequest("long", messages, max_tokens=8, temperature=0.0))).end
-            assert end.prompt_tokens + 8 <= 512
+            end = (await ask(engine, ChatRequest("long", messages, max_tokens=4, temperature=0.0))).end
+            assert end.prompt_tokens + 4 <= 256
             known.append(end.cached_tokens / end.prompt_tokens)
             messages = (*messages, ChatMessage("assistant", "Go on."))
         await engine.close()
-        late = known[1:]
-        assert sum(share < 0.5 for share in late) <= len(late) // 3
-        assert min(late[:5]) > 0.5
+        assert any(share < 0.5 for share in known[1:]), "long enough to be cut"
+        assert sum(share > 0.5 for share in known[1:]) >= 8
 
     asyncio.run(scenario())
 

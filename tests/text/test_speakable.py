@@ -183,3 +183,18 @@ def test_no_marks_are_left_to_read_out(text: str) -> None:
 @given(st.lists(st.sampled_from(["plain", "words", "only,", "here.", "don't", "3.14", "10:30"]), max_size=12))
 def test_plain_text_is_left_alone(words: list[str]) -> None:
     assert speakable(" ".join(words)).text == " ".join(words)
+
+
+def test_from_a_heard_word_back_to_the_generated_text() -> None:
+    text = "Sure! It costs **$7.20** a month, see https://example.org/a for more. The trial is free."
+    splitter, filter_ = ClauseSplitter(), SpeakableFilter()
+    clauses = splitter.push(text) + splitter.finish()
+    heard = []
+    for clause in clauses:
+        spoken = filter_.speak(clause)
+        heard += [text[: clause.start + spoken.original_end(end)] for end, _ in spoken.marks]
+    assert heard[0] == "Sure!"
+    assert "Sure! It costs **$7.20**" in heard
+    assert "Sure! It costs **$7.20** a month, see https://example.org/a" in heard
+    assert heard[-1] == text
+    assert all(not prefix.endswith(("$7", "**$7.20", "example.org")) for prefix in heard)

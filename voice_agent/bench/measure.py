@@ -43,11 +43,11 @@ class Heard:
     cut_in: float | None
     """The agent began to speak this long before the line's end."""
     interrupted: bool
-    """The agent was speaking when the line began."""
+    """The agent was speaking when the line began, or had been until less than `MERGE` before."""
     stop: float | None
-    """From the line's onset to the agent's last sound; only where it interrupted."""
+    """From the line's onset to the agent's last sound; only where it interrupted and there was sound to stop."""
     talked_over: float | None
-    """Time both spoke; only where it interrupted."""
+    """Time both spoke; as `stop`."""
     reply_length: float
 
 
@@ -76,8 +76,9 @@ def _judge(line: Line, segments: Sequence[Segment], until: float) -> Heard:
     stop = talked_over = None
     if interrupted:
         going_on = [s for s in segments if s.start <= line.end and s.end > line.onset]
-        stop = max((min(s.end, until) for s in going_on), default=line.onset) - line.onset
-        talked_over = sum((min(s.end, line.end) - max(s.start, line.onset) for s in going_on), 0.0)
+        if going_on:
+            stop = min(going_on[-1].end, until) - line.onset
+            talked_over = sum(min(s.end, line.end) - max(s.start, line.onset) for s in going_on)
     return Heard(
         line=line,
         reply=reply,
@@ -115,7 +116,7 @@ class Summary:
     """Identifiers of the lines."""
     cut_ins: tuple[str, ...]
     not_interrupting: tuple[str, ...]
-    """Barge-ins that came when the agent had stopped by itself: they say nothing about barge-in."""
+    """Barge-ins that came when the agent was silent already: they say nothing about barge-in."""
 
 
 def summarise(heard: Sequence[Heard]) -> Summary:
@@ -131,7 +132,7 @@ def summarise(heard: Sequence[Heard]) -> Summary:
         talked_over=figures(h.talked_over for h in barged),
         missing=tuple(h.line.id for h in heard if h.missing),
         cut_ins=tuple(h.line.id for h in heard if h.cut_in is not None),
-        not_interrupting=tuple(h.line.id for h in heard if h.line.barge and not h.interrupted),
+        not_interrupting=tuple(h.line.id for h in heard if h.line.barge and h.stop is None),
     )
 
 

@@ -137,7 +137,7 @@ def _remarks(heard: Heard) -> str:
     if heard.stop is not None and heard.talked_over is not None:
         remarks.append(f"stopped after {heard.stop * 1e3:.0f} ms, talked over {heard.talked_over * 1e3:.0f} ms")
     elif heard.line.barge:
-        remarks.append("came when the agent had finished")
+        remarks.append("came when the agent was silent")
     if heard.cut_in is not None:
         remarks.append(f"CUT IN {heard.cut_in * 1e3:.0f} ms before the end")
     if heard.missing:
@@ -184,6 +184,6 @@ def _name_rows(summary: Summary) -> list[str]:
     named = (
         ("no reply", summary.missing),
         ("cut in", summary.cut_ins),
-        ("barge-in came too late", summary.not_interrupting),
+        ("barge-in met silence", summary.not_interrupting),
     )
     return [f"{name}: {len(lines)}{' (' + ', '.join(lines) + ')' if lines else ''}" for name, lines in named]

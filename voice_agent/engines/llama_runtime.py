@@ -184,17 +184,18 @@ class LlamaRuntime:
 
     def new_sampler(self, sampling: Sampling) -> Any:
         """A chain to hand to `sample`; free it with `free_sampler`. Temperature 0 is greedy."""
+        temperature, top_p = float(sampling.temperature), float(sampling.top_p)
+        seed = llama_cpp.LLAMA_DEFAULT_SEED if sampling.seed is None else int(sampling.seed) & 0xFFFFFFFF
         chain = llama_cpp.llama_sampler_chain_init(llama_cpp.llama_sampler_chain_default_params())
         add = llama_cpp.llama_sampler_chain_add
         penalty = llama_cpp.llama_sampler_init_penalties(self.n_vocab, REPEAT_WINDOW, REPEAT_PENALTY, 0.0, 0.0)
         add(chain, penalty)
-        if sampling.temperature <= 0:
+        if temperature <= 0:
             add(chain, llama_cpp.llama_sampler_init_greedy())
             return chain
         add(chain, llama_cpp.llama_sampler_init_top_k(TOP_K))
-        add(chain, llama_cpp.llama_sampler_init_top_p(sampling.top_p, 1))
-        add(chain, llama_cpp.llama_sampler_init_temp(sampling.temperature))
-        seed = llama_cpp.LLAMA_DEFAULT_SEED if sampling.seed is None else sampling.seed & 0xFFFFFFFF
+        add(chain, llama_cpp.llama_sampler_init_top_p(top_p, 1))
+        add(chain, llama_cpp.llama_sampler_init_temp(temperature))
         add(chain, llama_cpp.llama_sampler_init_dist(seed))
         return chain
 

@@ -83,13 +83,17 @@ class CallBook:
         if self._taken >= self._limit:
             raise OfferError(503, "full", f"all {self._limit} lines are busy; try again later")
         self._taken += 1
+        session_id = secrets.token_urlsafe(16)
         try:
             transport, answer = await self._connect(sdp, type)
+            try:
+                session = factory.build(session_id, transport)
+            except BaseException:
+                await transport.close("error")
+                raise
         except BaseException:
             self._taken -= 1
             raise
-        session_id = secrets.token_urlsafe(16)
-        session = factory.build(session_id, transport)
         self._prune()
         self._records[session_id] = _Record(session.conversation, time.monotonic(), session)
         self._running[session_id] = asyncio.create_task(self._run(session_id, session), name=f"call {session_id}")

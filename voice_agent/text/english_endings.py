@@ -10,11 +10,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from voice_agent.text import open_words as lists
+from voice_agent.text.abbreviations import is_abbreviation
 from voice_agent.text.endings import Completeness, ends_closed, ends_open, words_in
 from voice_agent.text.numbers import digits_at_end, digits_of
 from voice_agent.text.phrases import fold, made_of
 
-_SENTENCES = re.compile(r"(?<=[^\W\d_]{2}[.?!])\s+|(?<=[?!])\s+")
+_SENTENCE_END = re.compile(r"(\S+)[.?!]\s+(?=.*\w)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,8 @@ def judge_english(text: str) -> Completeness:
 
 
 def _last_sentence(text: str) -> _Sentence:
-    last = next(part for part in reversed(_SENTENCES.split(text)) if words_in(part))
+    begins = [match.end() for match in _SENTENCE_END.finditer(text) if not is_abbreviation(match[1])]
+    last = text[begins[-1] if begins else 0 :]
     words = words_in(last)
     at = 0
     while at < len(words) - 1 and words[at] in lists.LEADS:
@@ -104,12 +106,16 @@ def _low(score: float, reason: str) -> Completeness:
     return Completeness(score, reason)
 
 
+_ASKED_ABOUT = frozenset({"what", "all", "everything", "anything", "how"})
+"""With one of these before it, "you know" is the verb of the sentence."""
+
+
 def _filler(s: _Sentence) -> Completeness | None:
     if s.last in lists.FILLERS:
         return _low(0.1, "filler")
     for length in (2, 3, 4):
         phrase = " ".join(s.words[-length:])
-        if phrase in lists.THINKING and (len(s.words) == length or not set(s.words[:-length]) & lists.RELATIVES):
+        if phrase in lists.THINKING and (len(s.words) == length or not set(s.words[:-length]) & _ASKED_ABOUT):
             return _low(0.1, f"ends on '{phrase}'")
     return None
 
@@ -125,7 +131,7 @@ def _dictation(s: _Sentence) -> Completeness | None:
     """Digits and letters given one by one: finished only if a usual length is reached."""
     letters = _letters_at_end(s)
     if letters:
-        spelled_before = letters in s.words[: -len(letters)]
+        spelled_before = len(letters) > 1 and letters in s.words
         return Completeness(0.85, "spelled word") if spelled_before else _low(0.2, "spelling")
     digits = digits_at_end(s.text)
     if not digits:

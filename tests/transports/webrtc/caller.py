@@ -101,11 +101,12 @@ class Caller:
 
 @asynccontextmanager
 async def calling(caller: Caller, **settings: Any) -> AsyncIterator[WebRtcTransport]:
-    """A connected call over 127.0.0.1; both ends are closed afterwards."""
+    """A connected call over 127.0.0.1; both ends are closed afterwards. Nothing in it may take longer than 20 s."""
     transport = await caller.call(WebRtcSettings(ice_loopback=True, **settings))
     try:
-        assert await asyncio.wait_for(transport.wait_connected(), 10)
-        yield transport
+        async with asyncio.timeout(20):
+            assert await transport.wait_connected()
+            yield transport
     finally:
         await caller.hang_up()
         await transport.close("test is over")

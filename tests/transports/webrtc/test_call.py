@@ -230,7 +230,7 @@ def test_junk_and_floods_on_the_data_channel_leave_the_call_alone():
             frames = await frames_of(transport, 0.5)
             channel.send('{"type": "ping", "id": 1}')
             while channel.bufferedAmount:
-                await frames_of(transport, 0.02)
+                assert await frames_of(transport, 0.02), "the call has ended"
             await frames_of(transport, 0.3)
             errors = [json.loads(caller.messages.get_nowait()) for _ in range(caller.messages.qsize())]
             return errors, transport.statistics(), frames

@@ -147,6 +147,25 @@ def test_capture_times_do_not_show_network_jitter():
         assert frame.at == pytest.approx((number + 1) * PERIOD + 0.003 - 0.001, abs=1e-6)  # resampler: 1 ms
 
 
+def test_time_does_not_run_backwards():
+    """Ten packets are 100 ms late, then the network clears, and packet 10 comes after 11 to 14: the anchor has moved
+    to an earlier arrival by the time the held packets are released."""
+
+    async def call() -> tuple[float, list[AudioFrame]]:
+        line = Line()
+        packets = opus_packets(tone(1))
+        for number in [*range(10), 11, 12, 13, 14, 10, *range(15, 50)]:
+            await line.send(
+                number, packets[number], at=max((number + 1) * PERIOD, 0.3) if number > 9 else (number + 6) * PERIOD
+            )
+        return line.began, await line.finish()
+
+    began, frames = run_virtually(call())
+    assert len(frames) == 50
+    assert np.diff([frame.at for frame in frames]).min() >= 0
+    assert frames[-1].at - began == pytest.approx(1.0 - 0.001, abs=1e-6)
+
+
 def test_a_stall_is_not_heard_as_silence():
     """H11: 600 ms without packets in the middle of a sound, then all of them: one sound, evenly timed."""
 

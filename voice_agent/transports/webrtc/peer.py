@@ -152,7 +152,7 @@ class WebRtcTransport:
             else:
                 transceiver.direction = "inactive"
         if self._pc.sctp is not None:
-            pass
+            seams.guard_messages(self._pc.sctp, self.channel.receive_garbled)
 
     def _on_packet(self) -> None:
         self._last_packet = self._clock()
