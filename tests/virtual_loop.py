@@ -51,12 +51,12 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._jumping.now
 
-    def call_at(self, when: float, callback: Callable[..., Any], *args: Any, **options: Any) -> asyncio.TimerHandle:
+    def call_at(self, when: float, callback: Callable[..., Any], *args: Any, **options: Any) -> asyncio.TimerHandle:  # type: ignore[override]
         # asyncio's heap is not first-in-first-out for equal moments; a hundredth of a nanosecond makes it so.
         self._nudges += 1
         return super().call_at(when + self._nudges * 1e-11, callback, *args, **options)
 
-    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:  # type: ignore[override]
         done = self.create_future()
         try:
             done.set_result(func(*args))

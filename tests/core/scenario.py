@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from voice_agent.core.commands import Command, PrepareReply, Recognise, Speak
 from voice_agent.core.conversation import Conversation, ConversationSettings
@@ -20,6 +21,8 @@ from voice_agent.core.events import (
     TranscriptReady,
     WordMark,
 )
+
+Kind = TypeVar("Kind")
 
 WORD_SAMPLES = 19_200
 """0.4 s of playout per word."""
@@ -109,7 +112,7 @@ class Scenario:
         self.begin(prepared.reply, began)
         return prepared.reply, began
 
-    def all(self, kind: type) -> list[tuple[float, Command]]:
+    def all(self, kind: type[Kind]) -> list[tuple[float, Kind]]:
         return [(at, command) for at, command in self.log if isinstance(command, kind)]
 
     @property
@@ -117,7 +120,7 @@ class Scenario:
         return [(message.role, message.content) for message in self.conversation.messages if message.role != "system"]
 
 
-def only(commands: list[Command], kind: type) -> Command:
+def only(commands: list[Command], kind: type[Kind]) -> Kind:
     """The single command of a kind among `commands`."""
     found = [command for command in commands if isinstance(command, kind)]
     assert len(found) == 1, f"expected one {kind.__name__} in {commands}"

@@ -189,7 +189,9 @@ def test_two_parts_and_an_interrupt_between_them() -> None:
     assert ("assistant", "One moment.") in call.roles
 
 
-@pytest.mark.parametrize(("played", "heard"), [(-5, ""), (0, ""), (4 * 19_200, "One two three four."), (10**9, "One two three four.")])
+@pytest.mark.parametrize(
+    ("played", "heard"), [(-5, ""), (0, ""), (4 * 19_200, "One two three four."), (10**9, "One two three four.")]
+)
 def test_a_playhead_out_of_range_is_clamped(played: int, heard: str) -> None:
     """C15."""
     call = Scenario(certain())

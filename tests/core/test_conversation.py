@@ -156,7 +156,9 @@ def test_typed_text_during_speech_joins_the_spoken_words() -> None:
 
 def test_a_greeting_is_spoken_and_remembered_before_the_first_answer() -> None:
     """C06: the request after the greeting holds the greeting."""
-    call = Scenario(ConversationSettings(greeting="Hello there.", caller=CallerSettings(delays=DelaySettings(0.5, 0.5))))
+    call = Scenario(
+        ConversationSettings(greeting="Hello there.", caller=CallerSettings(delays=DelaySettings(0.5, 0.5)))
+    )
     speak = only(call.happen(0.0, CallStarted(0.0)), Speak)
     call.write(speak.reply, "Hello there.", 0.05)
     call.begin(speak.reply, 0.1)

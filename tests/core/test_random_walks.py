@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
+from collections.abc import Callable
 
 import pytest
 
@@ -14,8 +16,10 @@ from voice_agent.core.commands import (
     CommitTurn,
     PausePlayout,
     PrepareReply,
+    Recognise,
     ReleaseReply,
     ResumePlayout,
+    ScoreAudio,
     Speak,
 )
 from voice_agent.core.conversation import Conversation, ConversationSettings
@@ -49,7 +53,9 @@ class Walk:
 
     def __init__(self, seed: int) -> None:
         self.dice = random.Random(seed)
-        self.conversation = Conversation(ConversationSettings(system_prompt="s", greeting=self.dice.choice(["", "Hello."])))
+        self.conversation = Conversation(
+            ConversationSettings(system_prompt="s", greeting=self.dice.choice(["", "Hello."]))
+        )
         self.now = 0.0
         self.live: int | None = None
         self.released = self.paused = False
@@ -72,7 +78,7 @@ class Walk:
         dice, now = self.dice, self.now
         reply = self.live if self.live is not None and dice.random() < 0.8 else dice.randint(1, 30)
         turn, revision = self.asked if dice.random() < 0.8 else (dice.randint(0, 9), dice.randint(0, 3))
-        choices = [
+        choices: list[Callable[[], Event]] = [
             lambda: CallStarted(now),
             lambda: SpeechStarted(now - dice.random() * 0.2),
             lambda: SpeechPaused(now - dice.random() * 0.2),
@@ -146,7 +152,7 @@ class Walk:
             case CommitTurn(turn=turn):
                 assert turn > self.last_turn, "turn ids increase"
                 self.last_turn = turn
-        if hasattr(command, "revision"):
+        if isinstance(command, Recognise | ScoreAudio):
             self.asked = (command.turn, command.revision)
 
     def bury(self, reply: int) -> None:
@@ -163,7 +169,7 @@ class Walk:
     def check_history(self) -> None:
         messages = [m for m in self.conversation.messages if m.role != "system"]
         assert all(message.content.strip() for message in messages)
-        assert all(a.role != b.role for a, b in zip(messages, messages[1:], strict=False))
+        assert all(a.role != b.role for a, b in itertools.pairwise(messages))
 
 
 @pytest.mark.parametrize("block", range(4))

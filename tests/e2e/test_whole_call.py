@@ -105,7 +105,7 @@ def test_two_calls_at_once_hear_their_own_answers(agent: AgentProcess, say: Say)
             history = await get(agent, f"/api/sessions/{caller.session_id}/history")
             return " ".join(message["content"] for message in history["messages"][1:]).lower()
 
-    async def both() -> list[str]:
+    async def both() -> tuple[str, str]:
         return await asyncio.gather(one("What is the capital of France?"), one("What is the capital of Italy?"))
 
     france, italy = asyncio.run(both())
@@ -202,13 +202,12 @@ def test_more_calls_than_lines_are_refused_and_the_lines_come_back(agent: AgentP
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_during_a_call_ends_it_cleanly(number: signal.Signals, weights: Path, say: Say) -> None:
     async def life() -> None:
-        async with start_agent(["--profile=small", "--llm=scripted"]) as own:
-            async with Caller(own.url) as caller:
-                caller.say(say("Yes please."))
-                await caller.wait_event("state")
-                os.kill(own.pid, number)
-                ended = await caller.wait_event("session.ended")
-                assert ended.message["reason"]
+        async with start_agent(["--profile=small", "--llm=scripted"]) as own, Caller(own.url) as caller:
+            caller.say(say("Yes please."))
+            await caller.wait_event("state")
+            os.kill(own.pid, number)
+            ended = await caller.wait_event("session.ended")
+            assert ended.message["reason"]
         assert own.exit_code == 0
 
     asyncio.run(life())

@@ -100,7 +100,11 @@ def test_typed_text_and_the_stop_button() -> None:
         [],
         [""],
         ["First answer to hear aloud now.", "Second one."],
-        at=[(1.0, {"type": "text", "text": "hello"}), (2.0, {"type": "interrupt"}), (4.0, {"type": "text", "text": "again"})],
+        at=[
+            (1.0, {"type": "text", "text": "hello"}),
+            (2.0, {"type": "interrupt"}),
+            (4.0, {"type": "text", "text": "again"}),
+        ],
     ).run()
     first, second = call.transport.audible()
     assert first[1] == pytest.approx(2.0, abs=0.05)
@@ -108,7 +112,9 @@ def test_typed_text_and_the_stop_button() -> None:
     assert [role for role, _ in call.history] == ["user", "assistant", "user", "assistant"]
 
 
-@pytest.mark.parametrize("message", [{"type": "nonsense"}, {"type": "text"}, {"type": "text", "text": "x" * 5000}, {"a": 1}])
+@pytest.mark.parametrize(
+    "message", [{"type": "nonsense"}, {"type": "text"}, {"type": "text", "text": "x" * 5000}, {"a": 1}]
+)
 def test_an_unknown_message_is_answered_and_changes_nothing(message: dict[str, object]) -> None:
     call = Call([(2.0, 3.0)], [FAR], [ANSWER], at=[(1.0, message)]).run()
     assert [m["code"] for m in call.transport.of("error")] == ["bad_message"]
@@ -183,7 +189,10 @@ def test_a_trace_replays_to_the_same_commands_and_reports(tmp_path: Path) -> Non
     problems: list[str] = []
     path = tmp_path / "call.jsonl"
     call = Call(
-        [(1.0, 2.0), (4.0, 5.2)], [FAR, "Stop, what about the sun?"], [ANSWER, "Far."], trace=FileTrace(path, problems.append)
+        [(1.0, 2.0), (4.0, 5.2)],
+        [FAR, "Stop, what about the sun?"],
+        [ANSWER, "Far."],
+        trace=FileTrace(path, problems.append),
     ).run()
     entries = list(read_trace(path))
     replayed = Conversation(call.session.conversation._settings)

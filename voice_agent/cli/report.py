@@ -39,7 +39,9 @@ def run(args: argparse.Namespace) -> int:
     calls = [read_report(path) for path in args.traces]
     figures = summary(calls)
     if args.json:
-        print(json.dumps({"calls": [{"session_id": c.session_id, "turns": c.turns} for c in calls], "summary": figures}))
+        print(
+            json.dumps({"calls": [{"session_id": c.session_id, "turns": c.turns} for c in calls], "summary": figures})
+        )
         return 0
     for call in calls:
         print(table(call), end="\n\n")

@@ -8,7 +8,7 @@ floor.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 from voice_agent.core.agent_floor import AgentFloor
@@ -30,7 +30,7 @@ class User(Enum):
 @dataclass(frozen=True, slots=True)
 class CallerSettings:
     language: str = "en"
-    delays: DelaySettings = DelaySettings()
+    delays: DelaySettings = field(default_factory=DelaySettings)
     pre_roll: float = 0.5
     claim_speech: float = 0.8
     """Seconds of overlapping speech that take the floor without waiting for words."""
@@ -185,15 +185,21 @@ class CallerFloor:
 
     def _go_on(self, turn: Turn, at: float, next_cut: float) -> None:
         paused_at = turn.paused_at
-        if turn.heard is not None and paused_at is not None and paused_at - turn.audio_from > self._settings.settle_after:
+        if (
+            turn.heard is not None
+            and paused_at is not None
+            and paused_at - turn.audio_from > self._settings.settle_after
+        ):
             turn.settle(max(paused_at, at - self._settings.pre_roll))
         turn.resume(at, next_cut)
 
     def _understand(self, turn: Turn, at: float) -> None:
         """The words up to this pause are known: decide what they are, and prepare for them."""
-        if not turn.text or self._is_echo(turn):
-            self._dismiss(turn, at)
-        elif turn.overlap and is_backchannel(turn.text, self._settings.language):
+        if (
+            not turn.text
+            or self._is_echo(turn)
+            or (turn.overlap and is_backchannel(turn.text, self._settings.language))
+        ):
             self._dismiss(turn, at)
         else:
             if turn.overlap:

@@ -6,7 +6,7 @@ when `deadline` passes it says so with DeadlineReached. Any event is accepted in
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from voice_agent.core.agent_floor import Agent, AgentFloor
 from voice_agent.core.caller_floor import CallerFloor, CallerSettings, User
@@ -35,8 +35,8 @@ class ConversationSettings:
     system_prompt: str = ""
     greeting: str = ""
     apology: str = "Sorry, something went wrong. Could you say that again?"
-    caller: CallerSettings = CallerSettings()
-    budget: Budget = Budget()
+    caller: CallerSettings = field(default_factory=CallerSettings)
+    budget: Budget = field(default_factory=Budget)
 
 
 class Conversation:

@@ -46,7 +46,11 @@ class SpeechGate:
 
     def push(self, probability: float, level_db: float, end: float) -> SpeechStarted | SpeechPaused | None:
         """`probability` and `level_db` (RMS, dBFS) of the window that ended at `end` on the session clock."""
-        return self._while_speaking(probability, level_db, end) if self._speaking else self._while_silent(probability, level_db, end)
+        return (
+            self._while_speaking(probability, level_db, end)
+            if self._speaking
+            else self._while_silent(probability, level_db, end)
+        )
 
     def _while_silent(self, probability: float, level_db: float, end: float) -> SpeechStarted | None:
         if probability < self._settings.speech_threshold:
@@ -74,7 +78,9 @@ class SpeechGate:
             self._changed_at = end - self._window
         self._quiet = self._quiet + self._window if quiet else 0.0
         self._candidate = self._candidate + self._window if silent else 0.0
-        enough = self._candidate + 1e-9 >= self._settings.min_silence or self._quiet + 1e-9 >= self._settings.quiet_silence
+        enough = (
+            self._candidate + 1e-9 >= self._settings.min_silence or self._quiet + 1e-9 >= self._settings.quiet_silence
+        )
         if not enough:
             return None
         self._speaking, self._candidate, self._quiet = False, 0.0, 0.0

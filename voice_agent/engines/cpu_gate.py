@@ -25,7 +25,9 @@ class CpuGate:
             self._urgent += 1
             self._clear.clear()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         with self._lock:
             self._urgent -= 1
             if self._urgent == 0:

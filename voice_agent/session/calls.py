@@ -136,7 +136,11 @@ class CallBook:
     def listing(self) -> list[dict[str, Any]]:
         now = time.monotonic()
         return [
-            {"session_id": key, "active": record.ended is None, "seconds": round((record.ended or now) - record.began, 1)}
+            {
+                "session_id": key,
+                "active": record.ended is None,
+                "seconds": round((record.ended or now) - record.began, 1),
+            }
             for key, record in self._records.items()
         ]
 

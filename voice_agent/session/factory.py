@@ -49,9 +49,7 @@ class SessionFactory:
             transport,
             Listening(self.activity.open(), gate_settings(settings)),
             self.engines,
-            CallSettings(
-                language, settings.agent.speed, settings.agent.max_reply_tokens, settings.agent.temperature
-            ),
+            CallSettings(language, settings.agent.speed, settings.agent.max_reply_tokens, settings.agent.temperature),
             publisher,
             trace,
             time.monotonic,

@@ -7,9 +7,10 @@ turn is over (`released`) only the first clause is synthesised: enough to answer
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import Any
 
 from voice_agent.audio.playout import Playout
 from voice_agent.audio.resample import resample
@@ -66,7 +67,7 @@ class ReplyTask:
         """Speak a fixed text."""
         await self._run(self._dictate(text))
 
-    async def _run(self, writing: "asyncio._CoroutineLike[None]") -> None:
+    async def _run(self, writing: Coroutine[Any, Any, None]) -> None:
         emit, clock = self._shared.emit, self._shared.clock
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -128,8 +129,8 @@ class ReplyTask:
 
     async def _wait_for_room(self) -> None:
         playout = self._shared.playout
-        while (surplus := playout.buffered / playout.rate - AUDIO_AHEAD) > 0:
-            await asyncio.sleep(surplus)
+        while (surplus := playout.buffered / playout.rate - AUDIO_AHEAD) > 0:  # noqa: ASYNC110
+            await asyncio.sleep(surplus)  # exactly as long as the surplus takes to play
 
 
 def _word_marks(clause: Clause, spoken: SpokenText, speech: Speech, base: int, length: int) -> tuple[WordMark, ...]:

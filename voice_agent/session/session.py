@@ -113,7 +113,9 @@ class Session:
         """Serve the call until it ends; returns why it ended. Everything it opened is closed afterwards."""
         reason = "error"
         self._playout.listener = self._on_playout
-        running = [asyncio.create_task(part) for part in (self._listen(), self._read_messages(), self._tick(), self._hung_up())]
+        running = [
+            asyncio.create_task(part) for part in (self._listen(), self._read_messages(), self._tick(), self._hung_up())
+        ]
         try:
             self.happened(CallStarted(self._clock()))
             await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)

@@ -3,6 +3,11 @@
 Silence alone does not end a turn: people pause before the number, the name, the thing they want. A recogniser closes
 also cut-off speech with a full stop or a question mark, so the last words count, and final marks only where they show
 that the end is open. To cut a caller off is worse than to wait, so what may go on scores low, and doubt scores 0.5.
+
+Measured on 244 utterances said by a Piper voice and read by Whisper base: 123 cut-off ones ended in "." (70), "?" (22),
+"..." (21) or nothing (10), 121 complete ones in "." (72), "?" (45), "!" (1) or nothing (3), never in "...". From those
+transcripts 13 of the cut-off ones score 0.7 or more, nearly all because the word they broke off on was misheard
+("I bought a jacket from your" as "from you"): words are one signal among several.
 """
 
 from __future__ import annotations
