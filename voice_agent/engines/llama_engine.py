@@ -316,16 +316,15 @@ class LlamaEngine:
 
 
 def _chat_format(runtime: LlamaRuntime) -> ChatFormat:
-    markup = runtime.control_texts()
-    source = runtime.chat_template()
-    if source is None:
-        return ChatFormat(None, markup)
+    markup = runtime.chat_markup()
+    if markup.template is None:
+        return ChatFormat(None, markup.control)
     try:
-        template = jinja_template(source, bos=runtime.bos_text(), eos=runtime.eos_text())
+        template = jinja_template(markup.template, bos=markup.bos, eos=markup.eos)
     except Exception as error:  # the file's author wrote it; ChatML is the best guess left
         log.warning("chat template of the model file is unusable (%s); using ChatML", error)
         template = None
-    return ChatFormat(template, markup)
+    return ChatFormat(template, markup.control)
 
 
 def _closed() -> EngineError:

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 # libgomp reads this when it is loaded. Its threads meet at hundreds of barriers per token and spin there, by default
-# 300,000 times, before they sleep. Where anything else wants a core (recognition, synthesis), the one that runs
-# waits so for the one that does not: a token took 0.6 to 2.3 s instead of 0.1 to 0.3 s on two busy cores.
-# 10,000 is enough to keep sleeping out of an undisturbed token.
-os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+# 300,000 times, before they sleep. Where anything else wants a core (recognition, synthesis), the one that runs waits
+# so for the one that does not. On two cores kept busy by others a token took 0.9 to 2.3 s with the default and 0.2 to
+# 0.3 s with 1,000; undisturbed, both gave 22 tokens/s; a Piper clause beside a reply took 400 ms and 285 ms.
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 import llama_cpp
 import numpy as np
@@ -52,6 +52,17 @@ class Sampling:
     temperature: float
     top_p: float
     seed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChatMarkup:
+    template: str | None
+    """The Jinja template the file carries."""
+    bos: str
+    eos: str
+    """How the tokens that begin and end a text are written; empty where there are none."""
+    control: tuple[str, ...]
+    """How all control tokens are written."""
 
 
 REPEAT_PENALTY = 1.05
@@ -93,6 +104,7 @@ class LlamaRuntime:
         self.n_ctx = int(llama_cpp.llama_n_ctx(self._context))
         self.n_train = int(llama_cpp.llama_model_n_ctx_train(self._model))
         self.n_vocab = int(llama_cpp.llama_vocab_n_tokens(self._vocab))
+        self._bos = self._text(int(llama_cpp.llama_vocab_bos(self._vocab)))
         self.can_share = not (
             llama_cpp.llama_model_is_recurrent(self._model) or llama_cpp.llama_model_is_hybrid(self._model)
         )
@@ -104,10 +116,9 @@ class LlamaRuntime:
         """Token ids; markup such as <|im_end|> becomes its control token. `begin`: this is the beginning of a
         sequence, where some models want a token of their own (not added twice if the text has it)."""
         data = text.encode("utf-8", "replace")
-        bos = self.bos_text()
         size = len(data) + 8
         ids = (llama_cpp.llama_token * size)()
-        add = begin and not (bos and text.startswith(bos))
+        add = begin and not (self._bos and text.startswith(self._bos))
         count = llama_cpp.llama_tokenize(self._vocab, data, len(data), ids, size, add, True)
         if count < 0:
             raise EngineError(ENGINE, "tokenize", f"cannot tokenise {len(data)} bytes")
@@ -117,28 +128,19 @@ class LlamaRuntime:
         """The bytes a token stands for; control tokens stand for none."""
         return self._piece(token, special=False)
 
-    def token_text(self, token: int) -> str:
-        """A token as it is written in a template, control tokens included; empty for "no such token"."""
-        return self._piece(token, special=True).decode("utf-8", "replace") if token >= 0 else ""
-
     def is_end(self, token: int) -> bool:
         return bool(llama_cpp.llama_vocab_is_eog(self._vocab, token))
 
-    def control_texts(self) -> list[str]:
-        """How the control tokens are written."""
-        is_control = llama_cpp.llama_vocab_is_control
-        return [self.token_text(token) for token in range(self.n_vocab) if is_control(self._vocab, token)]
-
-    def chat_template(self) -> str | None:
-        """The Jinja template the file carries."""
+    def chat_markup(self) -> ChatMarkup:
+        """What the file says about how a conversation is written. Reads the whole vocabulary."""
         template = llama_cpp.llama_model_chat_template(self._model, None)
-        return template.decode("utf-8") if template else None
-
-    def bos_text(self) -> str:
-        return self.token_text(int(llama_cpp.llama_vocab_bos(self._vocab)))
-
-    def eos_text(self) -> str:
-        return self.token_text(int(llama_cpp.llama_vocab_eos(self._vocab)))
+        is_control = llama_cpp.llama_vocab_is_control
+        return ChatMarkup(
+            template=template.decode("utf-8") if template else None,
+            bos=self._bos,
+            eos=self._text(int(llama_cpp.llama_vocab_eos(self._vocab))),
+            control=tuple(self._text(token) for token in range(self.n_vocab) if is_control(self._vocab, token)),
+        )
 
     # --- the cache
 
@@ -215,6 +217,10 @@ class LlamaRuntime:
         if self._model:
             llama_cpp.llama_model_free(self._model)
         self._batch = self._context = self._model = None
+
+    def _text(self, token: int) -> str:
+        """A token as it is written in a template, control tokens included; empty for "no such token"."""
+        return self._piece(token, special=True).decode("utf-8", "replace") if token >= 0 else ""
 
     def _piece(self, token: int, *, special: bool) -> bytes:
         size = 64
