@@ -154,7 +154,8 @@ class EngineRoom:
         makers: dict[str, Callable[[], Engine]] = {
             "voice activity": lambda: SileroVad(paths.vad),
             "end of turn": lambda: SmartTurn(paths.end_of_turn, gate),
-            "recognition": lambda: WhisperRecogniser(paths.stt, threads, gate),
+            # One lane per core: a recognition that was overtaken by new words must not hold up the next.
+            "recognition": lambda: WhisperRecogniser(paths.stt, gate=gate, lanes=threads),
             "voice": lambda: PiperSpeaker(paths.tts, gate, threads),
             "language model": lambda: self._language_model(paths.llm),
         }
@@ -177,7 +178,8 @@ class EngineRoom:
             threads=self._threads,
             gate=self._gate,
             n_ctx=max(4096, TOKENS_PER_CALL * calls),
-            max_conversations=calls,
+            # A call needs two for a moment, when a revised reply begins before the one it replaces is gone.
+            max_conversations=2 * calls,
         )
 
     async def close(self) -> None:

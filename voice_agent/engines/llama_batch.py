@@ -75,6 +75,8 @@ class Job:
     generating: bool = False
     paused: bool = False
     """Left out of batches for now."""
+    score_in: int | None = None
+    """The distribution after this many of the pending tokens is wanted too; at first counted in the whole prompt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +86,12 @@ class Batch:
     """Per job, in the order of the entries, how many of them are its own."""
 
     def outputs(self) -> list[tuple[Job, int]]:
-        """Jobs whose distribution is ready after this batch, with the index of their last entry."""
+        """Jobs and the indices of their entries whose distributions are ready after this batch, in order."""
         ready: list[tuple[Job, int]] = []
         end = 0
         for job, count in self.parts:
+            ready += [(job, index) for index in range(end, end + count) if self.entries[index].output]
             end += count
-            if self.entries[end - 1].output:
-                ready.append((job, end - 1))
         return ready
 
 
@@ -140,7 +141,8 @@ class Batcher:
             if count == 0:
                 continue
             at, last = len(slot.tokens), len(job.pending) - 1
-            entries.extend(Entry(slot.sequence, at + i, job.pending[i], output=i == last) for i in range(count))
+            wanted = {last, (job.score_in or 0) - 1}
+            entries.extend(Entry(slot.sequence, at + i, job.pending[i], output=i in wanted) for i in range(count))
             parts.append((job, count))
         return Batch(tuple(entries), tuple(parts))
 
@@ -149,6 +151,8 @@ class Batcher:
         for job, count in batch.parts:
             _slot(job).tokens.extend(job.pending[:count])
             del job.pending[:count]
+            if job.score_in is not None:
+                job.score_in = job.score_in - count if job.score_in > count else None
 
     def finish(self, job: Job, *, discard: bool = False) -> None:
         """The job is over, or given up at any stage. `discard`: its cache is not to be trusted."""
@@ -185,10 +189,11 @@ class Batcher:
     def _begin(self, job: Job) -> None:
         prompt = job.pending
         slot = self._choose(job)
-        # The last token of the prompt is always computed: its distribution begins the reply.
-        own = min(common_prefix(slot.tokens, prompt), len(prompt) - 1)
+        # The last token of the prompt is always computed: its distribution begins the reply. So is a scored one.
+        most = (job.score_in or len(prompt)) - 1
+        own = min(common_prefix(slot.tokens, prompt), most)
         donor = max(self._slots, key=lambda other: common_prefix(other.tokens, prompt))
-        gift = min(common_prefix(donor.tokens, prompt), len(prompt) - 1)
+        gift = min(common_prefix(donor.tokens, prompt), most)
         if self._cache.can_share and gift >= own + ADOPT_GAIN:
             self._empty(slot)
             self._cache.adopt(donor.sequence, slot.sequence, gift)
@@ -198,6 +203,8 @@ class Batcher:
         slot.tokens = prompt[:own]
         slot.job, slot.conversation, slot.used = job, job.conversation, self._next_moment()
         job.slot, job.cached, job.pending = slot, own, prompt[own:]
+        if job.score_in is not None:
+            job.score_in -= own
         self.active.append(job)
         while self.cells > self._cells and self.evict():
             pass

@@ -23,7 +23,7 @@ from voice_agent.engines.llama_runtime import ENGINE, LlamaRuntime, log
 from voice_agent.engines.llama_ticket import Ticket
 from voice_agent.engines.llama_work import Scores, Work
 from voice_agent.engines.llm_statistics import LanguageStatistics
-from voice_agent.engines.ports import ChatMessage, ChatRequest, GenerationEnded, LanguageEvent, TextDelta
+from voice_agent.engines.ports import ChatMessage, ChatRequest, GenerationEnded, LanguageEvent, TextDelta, TurnScored
 from voice_agent.errors import EngineError
 
 PREFILL = 128
@@ -109,7 +109,7 @@ class LlamaEngine:
         ticket = self._submit(request, reply=False)
         try:
             score = await ticket.take()
-            if isinstance(score, TextDelta | GenerationEnded):
+            if isinstance(score, TextDelta | TurnScored | GenerationEnded):
                 raise TypeError(f"{score!r} instead of a score")
             return score
         finally:
@@ -217,18 +217,21 @@ class LlamaEngine:
         self._count(requests=1)
         request = ticket.request
         messages = self._fitting(request)
-        opened = None if ticket.reply else self._format.open_turn(messages)
+        opened = self._format.open_turn(messages) if request.score_turn or not ticket.reply else None
         if opened is None and not ticket.reply:
             ticket.finished = True
             ticket.post(None)
             return
-        text, closing = opened or (self._format.prompt(messages), "")
-        prompt = self._runtime.tokenize(text, begin=True)
+        text, closing = opened or ("", "")
+        said = self._runtime.tokenize(text, begin=True) if opened else []
+        prompt = self._runtime.tokenize(self._format.prompt(messages), begin=True) if ticket.reply else said
+        # The last word's distribution is on the way to the reply, unless its token swallows the punctuation after it.
+        scored = len(said) if ticket.reply and said and prompt[: len(said)] == said else None
         room = self._window - len(prompt)
         if not prompt or room < 1:
             code, what = ("too_long", f"{len(prompt)} tokens") if prompt else ("empty", "no text")
             raise EngineError(ENGINE, code, f"cannot answer a prompt of {what} in a window of {self._window}")
-        work = Work(ticket, prompt, room, closing, self._runtime)
+        work = Work(ticket, prompt, room, closing, self._runtime, scored)
         self._works.append(work)
         self._batcher.submit(work.job)
 

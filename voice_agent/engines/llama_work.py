@@ -11,7 +11,7 @@ from voice_agent.engines.detokenise import Detokeniser
 from voice_agent.engines.llama_batch import Job
 from voice_agent.engines.llama_runtime import LlamaRuntime, Sampling
 from voice_agent.engines.llama_ticket import Message, Ticket
-from voice_agent.engines.ports import GenerationEnded, TextDelta
+from voice_agent.engines.ports import GenerationEnded, TextDelta, TurnScored
 
 SENTENCE_ENDS = (".", "?", "!", '."', '?"', '!"', "?!", "!!", ".\n", "?\n", "!\n", ".\n\n", "。", "？", "！", "।", "؟")
 """Texts that end a sentence, as far as the vocabulary has them as one token. Not "...", which says the opposite, and
@@ -37,9 +37,21 @@ class Scores:
 
 
 class Work:
-    """Owned by the engine's thread. `room` is what the window leaves for a reply to `prompt`."""
+    """Owned by the engine's thread. `room` is what the window leaves for a reply to `prompt`.
 
-    def __init__(self, ticket: Ticket, prompt: Sequence[int], room: int, closing: str, runtime: LlamaRuntime) -> None:
+    `score_in`: the distribution after so many tokens of the prompt tells whether the user's turn is over (None: not
+    wanted); the turn would end there with the text `closing`.
+    """
+
+    def __init__(
+        self,
+        ticket: Ticket,
+        prompt: Sequence[int],
+        room: int,
+        closing: str,
+        runtime: LlamaRuntime,
+        score_in: int | None = None,
+    ) -> None:
         request = ticket.request
         self.ticket = ticket
         self._runtime = runtime
@@ -51,7 +63,8 @@ class Work:
         self.answer: Message = None
         """What to post last, once the request's resources are free."""
         self._text = Detokeniser(request.stop)
-        self.job = Job(request.conversation, list(prompt), len(prompt) + self._limit)
+        self._score_due = score_in is not None
+        self.job = Job(request.conversation, list(prompt), len(prompt) + self._limit, score_in=score_in)
         self._sampler: Any = None
         if ticket.reply:
             self._sampler = runtime.new_sampler(Sampling(request.temperature, request.top_p, request.seed))
@@ -61,6 +74,10 @@ class Work:
         if not self.ticket.reply:
             self.answer = scores.over(index, self._closing)
             return True
+        if self._score_due:
+            self._score_due = False
+            self.ticket.post(TurnScored(scores.over(index, self._closing)))
+            return False
         token = self._runtime.sample(self._sampler, index)
         if self._runtime.is_end(token):
             return self._finish("stop")

@@ -93,6 +93,8 @@ class ChatRequest:
     top_p: float = 0.95
     seed: int | None = None
     stop: tuple[str, ...] = ()
+    score_turn: bool = False
+    """Ask for a TurnScored besides the reply: whether the last user message looks complete."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,14 @@ class TextDelta:
     """More text; whole characters only, never part of a stop string, never empty."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnScored:
+    """Comes before the first text where the request asked for it and the engine can tell; costs no extra pass."""
+
+    probability: float
+    """As `LanguageModel.end_of_turn` gives it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +123,7 @@ class GenerationEnded:
     completion_tokens: int
 
 
-LanguageEvent = TextDelta | GenerationEnded
+LanguageEvent = TurnScored | TextDelta | GenerationEnded
 
 
 class LanguageModel(Engine, Protocol):

@@ -24,7 +24,7 @@ from voice_agent.core.events import (
     WordMark,
     WordsScored,
 )
-from voice_agent.engines.ports import ChatRequest, LanguageModel, Speech, TextDelta, TextToSpeech
+from voice_agent.engines.ports import ChatRequest, LanguageModel, Speech, TextDelta, TextToSpeech, TurnScored
 from voice_agent.errors import EngineError
 from voice_agent.text.clauses import Clause, ClauseSplitter
 from voice_agent.text.speakable import SpeakableFilter, SpokenText
@@ -34,6 +34,10 @@ CLAUSES_AHEAD = 4
 
 AUDIO_AHEAD = 10.0
 """Seconds synthesised but not yet heard; synthesis waits when there is more."""
+
+FIRST_WORDS = 4
+"""Words after which a first clause without punctuation is spoken: more than a second of speech, in which the next
+clause is made even where a token takes 50 ms."""
 
 Emit = Callable[[Event], None]
 
@@ -81,11 +85,14 @@ class ReplyTask:
 
     async def _write(self, request: ChatRequest) -> None:
         emit, clock = self._shared.emit, self._shared.clock
-        probability = await self._shared.llm.end_of_turn(request)
-        emit(WordsScored(clock(), self.reply, probability))
-        splitter = ClauseSplitter()
+        splitter = ClauseSplitter(FIRST_WORDS)
+        judged = False
         async with aclosing(self._shared.llm.stream(request)) as stream:  # type: ignore[type-var]
             async for event in stream:
+                if not judged:
+                    judged = True
+                    verdict = event.probability if isinstance(event, TurnScored) else None
+                    emit(WordsScored(clock(), self.reply, verdict))
                 if isinstance(event, TextDelta):
                     emit(ReplyText(clock(), self.reply, event.text))
                     await self._hand_over(splitter.push(event.text))
@@ -94,7 +101,7 @@ class ReplyTask:
 
     async def _dictate(self, text: str) -> None:
         self._shared.emit(ReplyText(self._shared.clock(), self.reply, text))
-        splitter = ClauseSplitter()
+        splitter = ClauseSplitter(FIRST_WORDS)
         await self._hand_over([*splitter.push(text), *splitter.finish()])
         await self._clauses.put(None)
 

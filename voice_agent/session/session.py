@@ -118,6 +118,7 @@ class Session:
         ]
         try:
             self.happened(CallStarted(self._clock()))
+            self._start(self._get_ready())
             await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             reason = next(part for part in running if part.done()).result()
         finally:
@@ -215,7 +216,16 @@ class Session:
             messages=tuple(ChatMessage(message.role, message.content) for message in messages),
             max_tokens=self._settings.max_reply_tokens,
             temperature=self._settings.temperature,
+            score_turn=True,
         )
+
+    async def _get_ready(self) -> None:
+        """Let the model read what every request of this call begins with, before the first one comes."""
+        opening = (*self.conversation.messages, Message("user", "Hello"))
+        try:
+            await self._engines.llm.end_of_turn(self._request(opening))
+        except EngineError as error:
+            log.warning("! %s nothing prepared for the first turn: %s", self.id, error)
 
     async def _recognise(self, command: Recognise) -> None:
         samples, until = self._listening.audio(command.since, command.until, cut=command.cut)
