@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from voice_agent.core.caller_floor import CallerSettings
 from voice_agent.core.commands import Command, PrepareReply, Recognise, Speak
 from voice_agent.core.conversation import Conversation, ConversationSettings
 from voice_agent.core.events import (
@@ -37,7 +39,9 @@ RECOGNISE = 0.13
 
 @dataclass
 class Scenario:
-    settings: ConversationSettings = field(default_factory=lambda: ConversationSettings(system_prompt="Be brief."))
+    settings: ConversationSettings = field(
+        default_factory=lambda: ConversationSettings("Be brief.", caller=CallerSettings(partial_every=math.inf))
+    )
 
     def __post_init__(self) -> None:
         self.conversation = Conversation(self.settings)

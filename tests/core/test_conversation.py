@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from tests.core.scenario import Scenario, only, spoken
@@ -13,6 +15,7 @@ from voice_agent.core.commands import (
     CommitTurn,
     PausePlayout,
     PrepareReply,
+    ReadAhead,
     Recognise,
     ReleaseReply,
     ResumePlayout,
@@ -28,6 +31,7 @@ from voice_agent.core.events import (
     InterruptAsked,
     ReplyComplete,
     ReplyFailed,
+    SpeechDipped,
     SpeechPaused,
     SpeechStarted,
     TextTyped,
@@ -40,7 +44,7 @@ MOON = "How far is the moon from the earth?"
 
 def certain() -> ConversationSettings:
     """Both delays equal: the endpoint is exactly 0.5 s after the last sound, whatever the words are."""
-    caller = CallerSettings(delays=DelaySettings(0.5, 0.5))
+    caller = CallerSettings(delays=DelaySettings(0.5, 0.5), partial_every=math.inf)
     return ConversationSettings(system_prompt="Be brief.", caller=caller)
 
 
@@ -59,7 +63,7 @@ def test_a_question_is_recognised_at_the_pause_and_answered_at_the_endpoint() ->
 def test_speech_that_goes_on_voids_what_was_prepared() -> None:
     call = Scenario(certain())
     first = only(call.say(1.0, 2.0, "I would like to"), PrepareReply)
-    assert call.happen(2.4, SpeechStarted(2.3)) == [CancelReply(first.reply, "resumed")]
+    assert call.happen(2.4, SpeechStarted(2.3))[0] == CancelReply(first.reply, "resumed")
     call.happen(3.1, SpeechPaused(3.0))
     call.happen(3.2, TranscriptReady(3.2, 1, 2, "I would like to book a table.", 3.1))
     call.until(9.0)
@@ -157,7 +161,9 @@ def test_typed_text_during_speech_joins_the_spoken_words() -> None:
 def test_a_greeting_is_spoken_and_remembered_before_the_first_answer() -> None:
     """C06: the request after the greeting holds the greeting."""
     call = Scenario(
-        ConversationSettings(greeting="Hello there.", caller=CallerSettings(delays=DelaySettings(0.5, 0.5)))
+        ConversationSettings(
+            greeting="Hello there.", caller=CallerSettings(delays=DelaySettings(0.5, 0.5), partial_every=math.inf)
+        )
     )
     speak = only(call.happen(0.0, CallStarted(0.0)), Speak)
     call.write(speak.reply, "Hello there.", 0.05)
@@ -285,3 +291,46 @@ def test_pause_and_resume_commands_pair_up_in_a_false_alarm() -> None:
         PausePlayout(reply),
         ResumePlayout(reply),
     ]
+
+
+def test_the_first_dip_is_recognised_and_is_enough_if_the_pause_follows() -> None:
+    """What was asked for at the first sign of the end is not asked for again."""
+    call = Scenario(certain())
+    call.happen(1.1, SpeechStarted(1.0))
+    asked = call.happen(2.04, SpeechDipped(2.0))
+    assert asked == [Recognise(1, 1, 0.5, 2.04)]
+    assert call.happen(2.1, SpeechPaused(2.0)) == [ScoreAudio(1, 1, 0.5)]
+    assert isinstance(call.recognised(asked, MOON, 2.2)[0], PrepareReply)
+
+
+def test_a_dip_answered_before_the_pause_is_certain_is_used_at_the_pause() -> None:
+    call = Scenario(certain())
+    call.happen(1.1, SpeechStarted(1.0))
+    call.recognised(call.happen(2.04, SpeechDipped(2.0)), MOON, 2.08)
+    assert isinstance(call.happen(2.1, SpeechPaused(2.0))[-1], PrepareReply)
+
+
+def test_a_dip_in_the_middle_gives_words_to_read_ahead_and_no_turn() -> None:
+    call = Scenario(certain())
+    call.happen(1.1, SpeechStarted(1.0))
+    dip = call.happen(1.7, SpeechDipped(1.65))
+    ahead = only(call.recognised(dip, "How far is the", 1.8), ReadAhead)
+    assert ahead.messages[-1].content == "How far is"
+    assert call.conversation.words_so_far == (1, "How far is the")
+    assert call.happen(1.9, SpeechDipped(1.88)) == [], "a rest after each recognition"
+    asked = call.happen(2.6, SpeechPaused(2.5))
+    assert only(asked, Recognise).until == 2.6
+    call.recognised(asked, MOON, 2.7)
+    call.until(4.0)
+    assert call.roles == [("user", MOON)]
+
+
+def test_speech_without_dips_is_recognised_from_time_to_time() -> None:
+    call = Scenario(ConversationSettings("", caller=CallerSettings()))
+    call.happen(0.1, SpeechStarted(0.0))
+    for _ in range(3):
+        call.until(call.now + 2.0)
+        at, asked = call.all(Recognise)[-1]
+        call.happen(call.now, TranscriptReady(call.now, 1, asked.revision, "words", at))
+    assert len(call.all(Recognise)) == 3
+    assert call.all(CommitTurn) == []

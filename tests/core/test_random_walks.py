@@ -36,6 +36,7 @@ from voice_agent.core.events import (
     ReplyComplete,
     ReplyFailed,
     ReplyText,
+    SpeechDipped,
     SpeechPaused,
     SpeechStarted,
     TextTyped,
@@ -81,6 +82,7 @@ class Walk:
         choices: list[Callable[[], Event]] = [
             lambda: CallStarted(now),
             lambda: SpeechStarted(now - dice.random() * 0.2),
+            lambda: SpeechDipped(now - dice.random() * 0.1),
             lambda: SpeechPaused(now - dice.random() * 0.2),
             lambda: TranscriptReady(now, turn, revision, dice.choice(TEXTS), now),
             lambda: AudioScored(now, turn, revision, dice.random()),
@@ -96,7 +98,7 @@ class Walk:
             lambda: InterruptAsked(now),
             lambda: DeadlineReached(now),
         ]
-        weights = [1, 8, 8, 10, 3, 3, 8, 8, 4, 1, 4, 8, 3, 1, 1, 4]
+        weights = [1, 8, 6, 8, 10, 3, 3, 8, 8, 4, 1, 4, 8, 3, 1, 1, 4]
         return dice.choices(choices, weights)[0]()
 
     def text(self, reply: int) -> Event:

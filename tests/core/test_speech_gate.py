@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from voice_agent.core.events import SpeechPaused, SpeechStarted
+from voice_agent.core.events import SpeechDipped, SpeechPaused, SpeechStarted
 from voice_agent.core.speech_gate import GateSettings, SpeechGate
 
 WINDOW = 0.032
@@ -16,7 +16,7 @@ def run(probabilities: list[float], levels: list[float] | None = None) -> list[t
     for index, probability in enumerate(probabilities):
         level = levels[index] if levels else -20.0
         event = gate.push(probability, level, (index + 1) * WINDOW)
-        if event is not None:
+        if event is not None and not isinstance(event, SpeechDipped):
             happened.append((type(event).__name__, round(event.at, 3)))
     return happened
 
@@ -62,3 +62,15 @@ def test_a_quiet_voice_is_not_taken_for_silence() -> None:
 def test_speech_begins_again_after_a_pause() -> None:
     names = [name for name, _ in run([0.9] * 4 + [0.0] * 4 + [0.9] * 4 + [0.0] * 4)]
     assert names == ["SpeechStarted", "SpeechPaused"] * 2
+
+
+def test_the_first_quiet_window_is_a_dip_and_comes_once_per_gap() -> None:
+    gate = SpeechGate(GateSettings(), WINDOW)
+    levels = [-20.0] * 5 + [-70.0] + [-20.0] * 3 + [-70.0] * 2
+    events = [gate.push(0.9, level, (index + 1) * WINDOW) for index, level in enumerate(levels)]
+    assert [type(event).__name__ for event in events if event] == [
+        "SpeechStarted",
+        "SpeechDipped",
+        "SpeechDipped",
+        "SpeechPaused",
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -150,6 +151,7 @@ class Call:
     greeting: str = ""
     pace: float = 0.01
     delay: float = 0.5
+    partial_every: float = math.inf
     scores: Sequence[float] = (1.0,)
     at: Sequence[tuple[float, dict[str, Any]]] = ()
     """Messages of the client, by time."""
@@ -168,7 +170,7 @@ class Call:
         self.stt, self.tts = FakeSpeechToText(self.texts), FakeTextToSpeech()
         for when, message in self.at:
             loop.call_at(when, self.transport.inbox.put_nowait, message)
-        caller = CallerSettings(delays=DelaySettings(self.delay, self.delay))
+        caller = CallerSettings(delays=DelaySettings(self.delay, self.delay), partial_every=self.partial_every)
         settings = ConversationSettings("Be brief.", self.greeting, caller=caller)
         self.session = Session(
             "call-1",

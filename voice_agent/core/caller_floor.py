@@ -12,13 +12,23 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from voice_agent.core.agent_floor import AgentFloor
-from voice_agent.core.commands import Command, CommitTurn, Recognise, ScoreAudio
+from voice_agent.core.commands import Command, CommitTurn, ReadAhead, Recognise, ScoreAudio
 from voice_agent.core.endpointing import DelaySettings
-from voice_agent.core.events import AudioScored, SpeechPaused, SpeechStarted, TranscriptReady, WordsScored
+from voice_agent.core.events import (
+    AudioScored,
+    SpeechDipped,
+    SpeechPaused,
+    SpeechStarted,
+    TranscriptReady,
+    WordsScored,
+)
 from voice_agent.core.history import History
 from voice_agent.core.latency import Budget, LatencyBook
 from voice_agent.core.turn import Turn, joined, same_words
 from voice_agent.text.backchannel import echoes, is_backchannel
+
+FIRST_WORD = "I"
+"""Any word: what the model reads ahead is all that comes before it."""
 
 
 class User(Enum):
@@ -40,6 +50,10 @@ class CallerSettings:
     """Most audio handed to one recognition, seconds."""
     settle_after: float = 8.0
     """A pause after this much unsettled audio settles its text, so that long turns stay cheap."""
+    partial_after: float = 0.4
+    """Seconds of speech before words are looked for while the caller still speaks …"""
+    partial_every: float = 1.0
+    """… which happens at a dip of the voice, or after so many seconds without one."""
     patient_after: int = 2
     """False alarms within one reply after which sounds no longer pause it; only words or long speech do."""
     echo_window: float = 1.0
@@ -77,6 +91,8 @@ class CallerFloor:
         moments = [] if turn.cutting else [turn.next_cut]
         if turn.overlap:
             moments.append(turn.speech_at + self._settings.claim_speech)
+        elif not (turn.cutting or turn.pending):
+            moments.append(self._next_partial(turn))
         return min(moments, default=None)
 
     def speech_started(self, event: SpeechStarted) -> None:
@@ -93,6 +109,16 @@ class CallerFloor:
                 self._agent.pause()
         else:
             self._agent.cancel("resumed")  # at most a prepared reply: nobody heard of it
+            if not self.turn.text:
+                self._read_ahead(FIRST_WORD)
+
+    def speech_dipped(self, event: SpeechDipped, now: float) -> None:
+        """Perhaps the end: recognise now rather than when it is certain. Otherwise it gives words so far."""
+        turn = self.turn
+        if turn is None or turn.paused_at is not None or turn.overlap or turn.cutting or turn.pending:
+            return
+        if now >= turn.rest_until and event.at - turn.speech_at >= self._settings.partial_after:
+            self._ask(turn, now)
 
     def speech_paused(self, event: SpeechPaused, now: float) -> None:
         self._voice = False
@@ -101,23 +127,25 @@ class CallerFloor:
             return
         turn.pause(event.at)
         turn.latency.pause(event.at, now)
-        since = max(turn.audio_from, now - self._settings.max_audio)
-        self._out += [
-            Recognise(turn.id, turn.revision, since, now),
-            ScoreAudio(turn.id, turn.revision, since),
-        ]
+        if not turn.recognised_to_the_end or turn.cutting:
+            self._ask(turn, now)
+        self._out.append(ScoreAudio(turn.id, turn.revision, self._since(turn, now)))
+        if not turn.pending:
+            self._words_known(turn, turn.partial, now)
 
     def transcript_ready(self, event: TranscriptReady) -> None:
         turn = self.turn
-        if turn is None or turn.id != event.turn or turn.revision != event.revision:
+        if turn is None or turn.id != event.turn or turn.revision != event.revision or not turn.pending:
             return
-        if turn.cutting and turn.paused_at is None:
+        turn.answered(event.text, event.at)
+        if turn.paused_at is not None:
+            self._words_known(turn, event.text, event.at)
+        elif turn.cutting:
             self._understand_cut(turn, event)
-        elif turn.paused_at is not None and turn.heard is None:
-            turn.cutting = False
-            turn.heard = event.text
-            turn.latency.transcript(event.at)
-            self._understand(turn, event.at)
+        elif not turn.overlap:
+            known = turn.words_so_far.split()[:-1]  # the last word may be half a word
+            if known:
+                self._read_ahead(" ".join(known))
 
     def audio_scored(self, event: AudioScored) -> None:
         turn = self.turn
@@ -143,10 +171,13 @@ class CallerFloor:
             return
         if turn.overlap and now >= turn.speech_at + self._settings.claim_speech:
             self._claim(turn)
-        if not turn.cutting and now >= turn.next_cut:
+        if turn.cutting:
+            return
+        if now >= turn.next_cut:
             turn.cutting = True
-            since = max(turn.audio_from, now - self._settings.max_audio)
-            self._out.append(Recognise(turn.id, turn.revision, since, now, cut=True))
+            self._ask(turn, now, cut=True)
+        elif not (turn.overlap or turn.pending) and now >= self._next_partial(turn):
+            self._ask(turn, now)
 
     def typed(self, text: str, at: float) -> None:
         """A typed message is a turn of its own, or joins the words that are being spoken."""
@@ -177,6 +208,26 @@ class CallerFloor:
         self._close_turn(turn, text, at)
         self._history.add_user(text)
         self._agent.release(text, at)
+
+    def _next_partial(self, turn: Turn) -> float:
+        quiet_since = max(turn.asked_at, turn.speech_at) + self._settings.partial_every
+        return max(quiet_since, turn.rest_until)
+
+    def _ask(self, turn: Turn, now: float, *, cut: bool = False) -> None:
+        turn.ask(now)
+        self._out.append(Recognise(turn.id, turn.revision, self._since(turn, now), now, cut))
+
+    def _since(self, turn: Turn, now: float) -> float:
+        return max(turn.audio_from, now - self._settings.max_audio)
+
+    def _read_ahead(self, words: str) -> None:
+        self._out.append(ReadAhead(self._history.with_user(words)))
+
+    def _words_known(self, turn: Turn, text: str, at: float) -> None:
+        turn.cutting = False
+        turn.heard = text
+        turn.latency.transcript(at)
+        self._understand(turn, at)
 
     def _open_turn(self, at: float, next_cut: float) -> Turn:
         self._last_turn += 1
@@ -211,7 +262,7 @@ class CallerFloor:
         """Unbroken sound was recognised in the middle. New words: the caller goes on talking. None: it is no speech."""
         turn.cutting = False
         turn.next_cut = event.at + self._settings.max_sound
-        turn.audio_from = event.until
+        turn.audio_from, turn.partial = event.until, ""
         if event.text:
             turn.settled = joined(turn.settled, event.text)
             if turn.overlap:

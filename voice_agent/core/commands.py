@@ -40,6 +40,13 @@ class ScoreAudio:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadAhead:
+    """The caller is still speaking: let the model read what is known, so that less is left to read at the end."""
+
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class PrepareReply:
     """Start to write and speak a reply, but let nobody hear it before ReleaseReply."""
 
@@ -103,6 +110,7 @@ class CloseReply:
 Command = (
     Recognise
     | ScoreAudio
+    | ReadAhead
     | PrepareReply
     | Speak
     | ReleaseReply

@@ -19,6 +19,7 @@ from voice_agent.core.events import (
     Event,
     InterruptAsked,
     ReplyFailed,
+    SpeechDipped,
     SpeechPaused,
     SpeechStarted,
     TextTyped,
@@ -84,7 +85,7 @@ class Conversation:
     def words_so_far(self) -> tuple[int, str] | None:
         """The open turn and its words, as far as they are known."""
         turn = self._caller.turn
-        return (turn.id, turn.text) if turn is not None and not turn.overlap else None
+        return (turn.id, turn.words_so_far) if turn is not None and not turn.overlap else None
 
     def handle(self, event: Event, now: float) -> list[Command]:
         """Take one event; `now` is when it is handled (`event.at` is when it happened). Returns what to do."""
@@ -98,6 +99,8 @@ class Conversation:
         match event:
             case SpeechStarted():
                 self._caller.speech_started(event)
+            case SpeechDipped():
+                self._caller.speech_dipped(event, now)
             case SpeechPaused():
                 self._caller.speech_paused(event, now)
             case TranscriptReady():

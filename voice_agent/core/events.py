@@ -22,6 +22,13 @@ class SpeechStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class SpeechDipped:
+    """The caller's voice is quiet for a moment: a gap between words, or the first sign of a pause."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
 class SpeechPaused:
     """The caller fell silent; `at` is the last sound of the voice."""
 
@@ -174,6 +181,7 @@ class CallEnded:
 Event = (
     CallStarted
     | SpeechStarted
+    | SpeechDipped
     | SpeechPaused
     | TranscriptReady
     | AudioScored

@@ -1,4 +1,4 @@
-"""Voice activity probabilities in, beginnings and pauses of speech out.
+"""Voice activity probabilities in, beginnings, dips and pauses of speech out.
 
 Hysteresis counted in audio, never in wall time: speech begins after `min_speech` seconds of windows at or above
 `speech_threshold`, pauses after `min_silence` seconds of windows below `silence_threshold`. A window that is far
@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from voice_agent.core.events import SpeechPaused, SpeechStarted
+from voice_agent.core.events import SpeechDipped, SpeechPaused, SpeechStarted
+
+SpeechChange = SpeechStarted | SpeechDipped | SpeechPaused
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,7 @@ class SpeechGate:
     def speaking(self) -> bool:
         return self._speaking
 
-    def push(self, probability: float, level_db: float, end: float) -> SpeechStarted | SpeechPaused | None:
+    def push(self, probability: float, level_db: float, end: float) -> SpeechChange | None:
         """`probability` and `level_db` (RMS, dBFS) of the window that ended at `end` on the session clock."""
         return (
             self._while_speaking(probability, level_db, end)
@@ -66,7 +68,7 @@ class SpeechGate:
         self._speaking, self._candidate, self._quiet = True, 0.0, 0.0
         return SpeechStarted(self._changed_at)
 
-    def _while_speaking(self, probability: float, level_db: float, end: float) -> SpeechPaused | None:
+    def _while_speaking(self, probability: float, level_db: float, end: float) -> SpeechDipped | SpeechPaused | None:
         # The peak decays by 6 dB a second, so that one loud word does not make later quiet words silent.
         self._peak_db = max(level_db, self._peak_db - 6.0 * self._window)
         quiet = level_db < self._settings.quiet_floor_db and level_db < self._peak_db - self._settings.quiet_drop_db
@@ -74,7 +76,8 @@ class SpeechGate:
         if not (quiet or silent):
             self._candidate = self._quiet = 0.0
             return None
-        if self._candidate == 0.0 and self._quiet == 0.0:
+        first = self._candidate == 0.0 and self._quiet == 0.0
+        if first:
             self._changed_at = end - self._window
         self._quiet = self._quiet + self._window if quiet else 0.0
         self._candidate = self._candidate + self._window if silent else 0.0
@@ -82,6 +85,6 @@ class SpeechGate:
             self._candidate + 1e-9 >= self._settings.min_silence or self._quiet + 1e-9 >= self._settings.quiet_silence
         )
         if not enough:
-            return None
+            return SpeechDipped(self._changed_at) if first else None
         self._speaking, self._candidate, self._quiet = False, 0.0, 0.0
         return SpeechPaused(self._changed_at)

@@ -8,6 +8,9 @@ from voice_agent.core.endpointing import DelaySettings, Evidence, endpoint_delay
 from voice_agent.core.latency import LatencyBook
 from voice_agent.text.completeness import completeness
 
+PARTIAL_REST = 0.3
+"""Seconds between two recognitions while the caller speaks, at least."""
+
 
 @dataclass(slots=True)
 class Turn:
@@ -22,7 +25,16 @@ class Turn:
     overlap: bool = False
     """It began while a reply was being heard and has not been accepted as a claim to the floor yet."""
     revision: int = 0
-    """Counts pauses; results for an older revision are stale."""
+    """Counts recognitions; results for an older revision are stale."""
+    pending: bool = False
+    """A recognition is under way."""
+    asked_at: float = float("-inf")
+    asked_until: float = float("-inf")
+    """Up to where the latest recognition hears."""
+    rest_until: float = float("-inf")
+    """No recognition while the caller speaks before this moment: the cadence follows the load."""
+    partial: str = ""
+    """Unsettled words so far, while the caller speaks; they may change."""
     paused_at: float | None = None
     """End of the last sound; None while the caller speaks."""
     settled: str = ""
@@ -40,18 +52,37 @@ class Turn:
     def text(self) -> str:
         return joined(self.settled, self.heard or "")
 
+    @property
+    def words_so_far(self) -> str:
+        return joined(self.settled, self.partial if self.heard is None else self.heard)
+
+    def ask(self, now: float) -> None:
+        """A recognition of everything up to `now` begins."""
+        self.revision += 1
+        self.pending, self.asked_at, self.asked_until = True, now, now
+
+    def answered(self, text: str, now: float) -> None:
+        """The latest recognition is through. As long as it took, the machine gets a rest from partial ones."""
+        self.pending, self.partial = False, text
+        self.rest_until = now + max(PARTIAL_REST, now - self.asked_at)
+
     def resume(self, at: float, next_cut: float) -> None:
         self.speech_at, self.paused_at, self.next_cut = at, None, next_cut
+        self.heard, self.partial = None, self.heard or self.partial
         self.evidence, self.words_due = Evidence(), False
 
     def pause(self, at: float) -> None:
-        self.revision += 1
         self.paused_at, self.heard = at, None
         self.evidence = Evidence()
 
+    @property
+    def recognised_to_the_end(self) -> bool:
+        """The latest recognition, asked at the first sign of this pause, misses nothing."""
+        return self.paused_at is not None and self.asked_until >= self.paused_at
+
     def settle(self, until: float) -> None:
         """The text up to `until` will not be recognised again."""
-        self.settled, self.heard, self.audio_from = self.text, None, until
+        self.settled, self.heard, self.partial, self.audio_from = self.text, None, "", until
 
     def judge_words(self, language: str) -> None:
         rules = completeness(self.text, language).score

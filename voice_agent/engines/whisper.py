@@ -6,6 +6,8 @@ model's pieces itself: features of only as much audio as there is, one greedy pa
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -85,7 +87,12 @@ class WhisperRecogniser:
             raise EngineError("whisper", "too_long", f"{samples.size / ENGINE_RATE:.1f} s of audio; at most 30 s")
         if language is not None and self._model.is_multilingual and language not in self._languages:
             raise EngineError("whisper", "language", f"{language!r} is not a language this model knows")
-        return await self._worker.run(self._transcribe, samples.copy(), language, hint)
+        cancelled = threading.Event()
+        try:
+            return await self._worker.run(self._transcribe, samples.copy(), language, hint, cancelled)
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
 
     async def warm_up(self) -> None:
         noise = np.random.default_rng(0).integers(-3000, 3000, ENGINE_RATE, dtype=np.int16)
@@ -97,12 +104,14 @@ class WhisperRecogniser:
     def _tokenizer(self, language: str) -> Tokenizer:
         return Tokenizer(self._loaded.hf_tokenizer, self._model.is_multilingual, task="transcribe", language=language)
 
-    def _transcribe(self, samples: Pcm16, language: str | None, hint: str) -> Transcript:
+    def _transcribe(self, samples: Pcm16, language: str | None, hint: str, cancelled: threading.Event) -> Transcript:
         loudness = loudest_dbfs(samples)
         if loudness < SILENT_BELOW:
             return Transcript(text="", language=language, no_speech=1.0)
         window = min(max(samples.size + SILENCE_AFTER, SHORTEST_WINDOW), LONGEST)
         encoded = self._encode(samples, window)
+        if cancelled.is_set():
+            return Transcript("")
         spoken = self._language(encoded, language)
         tokenizer = self._tokenizer(spoken)
         seconds = samples.size / ENGINE_RATE

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from voice_agent.audio.levels import last_sound, level_db, quietest
 from voice_agent.audio.ring import AudioRing
-from voice_agent.core.events import SpeechPaused, SpeechStarted
-from voice_agent.core.speech_gate import GateSettings, SpeechGate
+from voice_agent.core.events import SpeechPaused
+from voice_agent.core.speech_gate import GateSettings, SpeechChange, SpeechGate
 from voice_agent.engines.ports import ENGINE_RATE, Pcm16, VoiceActivity
 from voice_agent.transports.ports import AudioFrame
 
@@ -35,9 +35,9 @@ class Listening:
         self._judged = 0
         """Samples that the voice activity model has judged."""
 
-    async def hear(self, frame: AudioFrame) -> list[SpeechStarted | SpeechPaused]:
+    async def hear(self, frame: AudioFrame) -> list[SpeechChange]:
         self._ring.push(frame.samples, frame.at)
-        happened: list[SpeechStarted | SpeechPaused] = []
+        happened: list[SpeechChange] = []
         for probability in await self._activity.feed(frame.samples):
             window = self._ring.samples(self._judged, self._judged + WINDOW)
             self._judged += WINDOW
@@ -55,9 +55,9 @@ class Listening:
         end = len(samples) - tail + quietest(samples[len(samples) - tail :], 10 * BLOCK)
         return samples[:end], until - (len(samples) - end) / ENGINE_RATE
 
-    def _exact(self, change: SpeechStarted | SpeechPaused) -> SpeechStarted | SpeechPaused:
+    def _exact(self, change: SpeechChange) -> SpeechChange:
         """Move a pause to where the sound really ended: windows are coarse and the model is late."""
-        if isinstance(change, SpeechStarted):
+        if not isinstance(change, SpeechPaused):
             return change
         end = self._ring.total
         start = end - int(LOOK_BACK * ENGINE_RATE)

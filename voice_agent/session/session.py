@@ -22,6 +22,7 @@ from voice_agent.core.commands import (
     Message,
     PausePlayout,
     PrepareReply,
+    ReadAhead,
     Recognise,
     ReleaseReply,
     ResumePlayout,
@@ -104,6 +105,7 @@ class Session:
         self._timer: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._recognition: asyncio.Task[None] | None = None
+        self._reading: asyncio.Task[None] | None = None
         self._reply: ReplyTask | None = None
         self._reply_task: asyncio.Task[None] | None = None
         self._playhead = (0, 0)
@@ -118,7 +120,8 @@ class Session:
         ]
         try:
             self.happened(CallStarted(self._clock()))
-            self._start(self._get_ready())
+            # What every request of this call begins with is read before the first one comes.
+            self._reading = self._start(self._read_ahead((*self.conversation.messages, Message("user", "Hello"))))
             await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
             reason = next(part for part in running if part.done()).result()
         finally:
@@ -170,6 +173,10 @@ class Session:
                 if self._recognition is not None:
                     self._recognition.cancel()
                 self._recognition = self._start(self._recognise(command))
+            case ReadAhead(messages=messages):
+                if self._reading is not None:
+                    self._reading.cancel()
+                self._reading = self._start(self._read_ahead(messages))
             case ScoreAudio():
                 self._start(self._score(command))
             case PrepareReply(reply=reply, messages=messages):
@@ -219,13 +226,12 @@ class Session:
             score_turn=True,
         )
 
-    async def _get_ready(self) -> None:
-        """Let the model read what every request of this call begins with, before the first one comes."""
-        opening = (*self.conversation.messages, Message("user", "Hello"))
+    async def _read_ahead(self, messages: tuple[Message, ...]) -> None:
         try:
-            await self._engines.llm.end_of_turn(self._request(opening))
+            await self._engines.llm.end_of_turn(self._request(messages))
         except EngineError as error:
-            log.warning("! %s nothing prepared for the first turn: %s", self.id, error)
+            # The reply's own request will say it aloud if it matters.
+            log.warning("! %s nothing read ahead: %s", self.id, error)
 
     async def _recognise(self, command: Recognise) -> None:
         samples, until = self._listening.audio(command.since, command.until, cut=command.cut)
