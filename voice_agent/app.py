@@ -18,6 +18,7 @@ from typing import Any
 
 from voice_agent.engines.cpu_gate import CpuGate
 from voice_agent.engines.llama_engine import LlamaEngine
+from voice_agent.engines.llama_requantise import fast_copy
 from voice_agent.engines.piper import PiperSpeaker
 from voice_agent.engines.ports import Engine, LanguageModel, TextToSpeech
 from voice_agent.engines.scripted_llm import ScriptedEngine
@@ -172,6 +173,9 @@ class EngineRoom:
     def _language_model(self, path: Path | None) -> LanguageModel:
         if path is None:
             return ScriptedEngine()
+        models = self._settings.models
+        if models.llm_fast and not models.llm:
+            path = fast_copy(path, model_root(models) / "made-here", self._threads)
         calls = self._settings.server.max_sessions
         return LlamaEngine(
             path,

@@ -44,6 +44,8 @@ class ModelSettings:
     """A CTranslate2 Whisper directory; empty: the profile's."""
     llm: str = ""
     """A GGUF file, or `scripted`; empty: the profile's."""
+    llm_fast: bool = True
+    """Make and use a faster copy of the profile's language model, rounded to 4 bits; own files are used as they are."""
     tts: str = ""
     """A Piper voice (.onnx beside its .onnx.json); empty: the profile's."""
     threads: int = 0

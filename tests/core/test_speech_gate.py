@@ -51,7 +51,7 @@ def test_the_pause_begins_with_the_first_silent_window() -> None:
 
 
 def test_sudden_quiet_is_a_pause_while_the_model_still_hears_a_voice() -> None:
-    """The model lags the sound: two windows far below the voice are enough."""
+    """The model lags the sound: three windows far below the voice are enough."""
     assert run([0.9] * 10, [-20.0] * 5 + [-70.0] * 5)[1] == ("SpeechPaused", round(5 * WINDOW, 3))
 
 
@@ -66,7 +66,7 @@ def test_speech_begins_again_after_a_pause() -> None:
 
 def test_the_first_quiet_window_is_a_dip_and_comes_once_per_gap() -> None:
     gate = SpeechGate(GateSettings(), WINDOW)
-    levels = [-20.0] * 5 + [-70.0] + [-20.0] * 3 + [-70.0] * 2
+    levels = [-20.0] * 5 + [-70.0] + [-20.0] * 3 + [-70.0] * 3
     events = [gate.push(0.9, level, (index + 1) * WINDOW) for index, level in enumerate(levels)]
     assert [type(event).__name__ for event in events if event] == [
         "SpeechStarted",

@@ -109,7 +109,7 @@ class CallerFloor:
                 self._agent.pause()
         else:
             self._agent.cancel("resumed")  # at most a prepared reply: nobody heard of it
-            if not self.turn.text:
+            if not self.turn.words_so_far:
                 self._read_ahead(FIRST_WORD)
 
     def speech_dipped(self, event: SpeechDipped, now: float) -> None:

@@ -24,7 +24,7 @@ class GateSettings:
     """A window this much below the loudest of the utterance's last second is silent …"""
     quiet_floor_db: float = -45.0
     """… if it is also below this level (dBFS)."""
-    quiet_silence: float = 0.064
+    quiet_silence: float = 0.096
     """Seconds of such quiet windows that are a pause although the model still hears a voice."""
 
 

@@ -8,8 +8,11 @@ from voice_agent.core.endpointing import DelaySettings, Evidence, endpoint_delay
 from voice_agent.core.latency import LatencyBook
 from voice_agent.text.completeness import completeness
 
-PARTIAL_REST = 0.3
-"""Seconds between two recognitions while the caller speaks, at least."""
+PARTIAL_REST = 0.1
+"""Seconds between two recognitions while the caller speaks, at least …"""
+
+PARTIAL_SHARE = 0.5
+"""… and as a share of the time the last one took: a busy machine is asked less often."""
 
 
 @dataclass(slots=True)
@@ -62,9 +65,9 @@ class Turn:
         self.pending, self.asked_at, self.asked_until = True, now, now
 
     def answered(self, text: str, now: float) -> None:
-        """The latest recognition is through. As long as it took, the machine gets a rest from partial ones."""
+        """The latest recognition is through."""
         self.pending, self.partial = False, text
-        self.rest_until = now + max(PARTIAL_REST, now - self.asked_at)
+        self.rest_until = now + max(PARTIAL_REST, PARTIAL_SHARE * (now - self.asked_at))
 
     def resume(self, at: float, next_cut: float) -> None:
         self.speech_at, self.paused_at, self.next_cut = at, None, next_cut
