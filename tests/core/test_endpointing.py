@@ -18,7 +18,7 @@ def test_everything_says_complete() -> None:
 
 
 def test_open_words_wait_whatever_the_sound_says() -> None:
-    assert endpoint_delay(Evidence(0.99, 0.1, 0.3), SETTINGS) == 2.4
+    assert endpoint_delay(Evidence(0.99, 0.1, 0.05), SETTINGS) == 2.4
 
 
 def test_complete_words_are_not_held_up_long_by_the_sound_alone() -> None:
@@ -37,3 +37,16 @@ def test_more_evidence_of_an_end_never_waits_longer() -> None:
     for audio, rules in itertools.product(LEVELS, (0.3, 0.5, 0.9)):
         delays = [endpoint_delay(Evidence(audio, rules, words), SETTINGS) for words in WORDS[1:]]
         assert delays == sorted(delays, reverse=True)
+
+
+def test_a_misheard_end_that_reads_like_a_sentence_is_held_back_by_the_model() -> None:
+    """ "So the address is" recognised as "So the addresses.": rules are unsure, the sound says over."""
+    assert endpoint_delay(Evidence(0.96, 0.5, 0.003), SETTINGS) > 1.5
+
+
+def test_rules_that_know_too_little_are_outvoted_in_part() -> None:
+    assert 1.0 < endpoint_delay(Evidence(0.9, 0.1, 0.9), SETTINGS) < 1.5
+
+
+def test_a_command_is_complete_even_if_the_model_expects_more() -> None:
+    assert endpoint_delay(Evidence(0.6, 0.95, 0.007), SETTINGS) < 0.6

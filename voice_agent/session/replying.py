@@ -35,9 +35,9 @@ CLAUSES_AHEAD = 4
 AUDIO_AHEAD = 10.0
 """Seconds synthesised but not yet heard; synthesis waits when there is more."""
 
-FIRST_WORDS = 4
-"""Words after which a first clause without punctuation is spoken: more than a second of speech, in which the next
-clause is made even where a token takes 50 ms."""
+FIRST_WORDS = 3
+"""Words after which a first clause without punctuation is spoken: about a second of speech, in which the next clause is
+made even where a token takes 50 ms."""
 
 Emit = Callable[[Event], None]
 
