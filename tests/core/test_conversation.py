@@ -51,7 +51,7 @@ def certain() -> ConversationSettings:
 def test_a_question_is_recognised_at_the_pause_and_answered_at_the_endpoint() -> None:
     call = Scenario(certain())
     asked = call.speech(1.0, 2.0)
-    assert asked == [Recognise(1, 1, 0.5, 2.1), ScoreAudio(1, 1, 0.5)]
+    assert asked == [Recognise(1, 1, 0.5, 2.1)]
     prepared = only(call.recognised(asked, MOON, 2.23), PrepareReply)
     assert [m.content for m in prepared.messages] == ["Be brief.", MOON]
     call.until(5.0)
@@ -127,9 +127,9 @@ def test_complete_words_and_sound_end_a_turn_sooner_than_open_ones() -> None:
     for name, audio, words in [("complete", 0.95, 0.1), ("open", 0.05, 0.00001)]:
         call = Scenario()
         asked = call.speech(0.0, 1.5)
-        call.happen(1.65, AudioScored(1.65, 1, 1, audio))
         prepared = only(call.recognised(asked, MOON, 1.73), PrepareReply)
         call.happen(1.75, WordsScored(1.75, prepared.reply, words))
+        call.happen(1.78, AudioScored(1.78, 1, 1, audio))
         call.until(10.0)
         delays[name] = call.all(CommitTurn)[0][0] - 1.5
     assert delays["complete"] == pytest.approx(DelaySettings().min_delay, abs=0.05)
@@ -299,7 +299,7 @@ def test_the_first_dip_is_recognised_and_is_enough_if_the_pause_follows() -> Non
     call.happen(1.1, SpeechStarted(1.0))
     asked = call.happen(2.04, SpeechDipped(2.0))
     assert asked == [Recognise(1, 1, 0.5, 2.04)]
-    assert call.happen(2.1, SpeechPaused(2.0)) == [ScoreAudio(1, 1, 0.5)]
+    assert call.happen(2.1, SpeechPaused(2.0)) == []
     assert isinstance(call.recognised(asked, MOON, 2.2)[0], PrepareReply)
 
 
@@ -334,3 +334,11 @@ def test_speech_without_dips_is_recognised_from_time_to_time() -> None:
         call.happen(call.now, TranscriptReady(call.now, 1, asked.revision, "words", at))
     assert len(call.all(Recognise)) == 3
     assert call.all(CommitTurn) == []
+
+
+def test_the_sound_is_asked_only_where_the_words_leave_it_open() -> None:
+    for words, asked in [(0.5, 0), (0.00001, 1)]:
+        call = Scenario()
+        prepared = only(call.say(0.0, 1.5, MOON), PrepareReply)
+        done = call.happen(1.8, WordsScored(1.8, prepared.reply, words))
+        assert sum(isinstance(command, ScoreAudio) for command in done) == asked

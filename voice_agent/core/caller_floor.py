@@ -13,7 +13,7 @@ from enum import Enum
 
 from voice_agent.core.agent_floor import AgentFloor
 from voice_agent.core.commands import Command, CommitTurn, ReadAhead, Recognise, ScoreAudio
-from voice_agent.core.endpointing import DelaySettings
+from voice_agent.core.endpointing import DelaySettings, endpoint_delay
 from voice_agent.core.events import (
     AudioScored,
     SpeechDipped,
@@ -29,6 +29,10 @@ from voice_agent.text.backchannel import echoes, is_backchannel
 
 FIRST_WORD = "I"
 """Any word: what the model reads ahead is all that comes before it."""
+
+
+DOUBT = 0.1
+"""Seconds over the shortest delay from which on the words count as leaving it open."""
 
 
 class User(Enum):
@@ -129,7 +133,6 @@ class CallerFloor:
         turn.latency.pause(event.at, now)
         if not turn.recognised_to_the_end or turn.cutting:
             self._ask(turn, now)
-        self._out.append(ScoreAudio(turn.id, turn.revision, self._since(turn, now)))
         if not turn.pending:
             self._words_known(turn, turn.partial, now)
 
@@ -152,11 +155,12 @@ class CallerFloor:
         if turn and turn.id == event.turn and turn.revision == event.revision and turn.paused_at is not None:
             turn.judged(audio=event.score)
 
-    def words_scored(self, event: WordsScored) -> None:
+    def words_scored(self, event: WordsScored, now: float) -> None:
         reply = self._agent.reply
         if self.turn and reply and reply.id == event.reply and reply.turn == self.turn.id:
             self.turn.words_due = False
             self.turn.judged(words=event.probability)
+            self._listen_if_in_doubt(self.turn, now)
 
     def deadline_reached(self, now: float) -> None:
         turn = self.turn
@@ -222,6 +226,13 @@ class CallerFloor:
 
     def _read_ahead(self, words: str) -> None:
         self._out.append(ReadAhead(self._history.with_user(words)))
+
+    def _listen_if_in_doubt(self, turn: Turn, now: float) -> None:
+        """The sound is asked where the words leave it open. It is a weak witness that gets better as the silence grows,
+        and asking at once would slow down the recognition that everything waits for."""
+        delays = self._settings.delays
+        if turn.paused_at is not None and endpoint_delay(turn.evidence, delays) > delays.min_delay + DOUBT:
+            self._out.append(ScoreAudio(turn.id, turn.revision, self._since(turn, now)))
 
     def _words_known(self, turn: Turn, text: str, at: float) -> None:
         turn.cutting = False

@@ -108,7 +108,7 @@ class Conversation:
             case AudioScored():
                 self._caller.audio_scored(event)
             case WordsScored():
-                self._caller.words_scored(event)
+                self._caller.words_scored(event, now)
             case DeadlineReached(at=at):
                 self._caller.deadline_reached(at)
             case TextTyped(at=at, text=text):
@@ -124,7 +124,7 @@ class Conversation:
                 self._agent.cancel("ended")
                 self._ended = True
             case ReplyFailed(at=at, reply=reply):
-                self._caller.words_scored(WordsScored(at, reply, None))  # that verdict will not come any more
+                self._caller.words_scored(WordsScored(at, reply, None), now)  # that verdict will not come any more
                 self._agent.handle(event)
             case _:
                 self._agent.handle(event)

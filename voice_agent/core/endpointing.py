@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-
 EVEN_WORDS = 0.02
 """The language model's probability that speaks neither for an end nor against it."""
 

@@ -20,8 +20,8 @@ from typing import Any
 # libgomp reads this when it is loaded. Its threads meet at hundreds of barriers per token and spin there, by default
 # 300,000 times, before they sleep. Where anything else wants a core (recognition, synthesis), the one that runs waits
 # so for the one that does not. On two cores kept busy by others a token took 0.9 to 2.3 s with the default and 0.2 to
-# 0.3 s with 1,000. But 1,000 sleeps too readily: beside a light real-time process (3 ms in every 20) it gave 10 tokens/s
-# where 10,000 gave 14 and the default 13. Undisturbed, all are equally fast.
+# 0.3 s with 1,000. But 1,000 sleeps too readily: beside a light real-time process (3 ms in every 20) it gave 10 tokens a
+# second where 10,000 gave 14 and the default 13. Undisturbed, all are equally fast.
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
 import llama_cpp
@@ -95,8 +95,8 @@ class LlamaRuntime:
         params.n_threads = threads
         params.n_threads_batch = prefill_threads
         params.kv_unified = True
-        # On a CPU the fused attention that "auto" chooses grows with the conversation: from 38 to 55 ms a token and from
-        # 80 to 212 ms for the last 7 tokens of a prompt after 850 tokens. The plain one stays at 36 and 95 ms.
+        # On a CPU the fused attention that "auto" chooses slows with the conversation: from 38 to 55 ms a token and
+        # from 80 to 212 ms for the last 7 tokens of a prompt after 850 tokens. The plain one stays at 36 and 95 ms.
         params.flash_attn_type = 0  # LLAMA_FLASH_ATTN_TYPE_DISABLED in llama.h
         params.no_perf = True
         self._context = llama_cpp.llama_init_from_model(self._model, params)
