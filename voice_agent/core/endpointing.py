@@ -1,7 +1,7 @@
 """How long to wait in silence before a turn is over.
 
 Three witnesses: the sound (end-of-turn model), the words by rule, and the words by the language model's own
-next-token distribution. Each alone is wrong too often (docs/decisions/0004-endpointing.md has the figures); their
+next-token distribution. Each alone is wrong too often (docs/decisions/0010-three-witnesses.md has the figures); their
 weighted log-odds decide between the short delay after a complete turn and the long one after an open one.
 """
 

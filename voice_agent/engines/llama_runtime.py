@@ -20,7 +20,7 @@ from typing import Any
 # libgomp reads this when it is loaded. Its threads meet at hundreds of barriers per token and spin there, by default
 # 300,000 times, before they sleep. Where anything else wants a core (recognition, synthesis), the one that runs waits
 # so for the one that does not. On two cores kept busy by others a token took 0.9 to 2.3 s with the default and 0.2 to
-# 0.3 s with 1,000. But 1,000 sleeps too readily: beside a light real-time process (3 ms in every 20) it gave 10 tokens a
+# 0.3 s with 1,000. But 1,000 sleeps too readily: beside a light real-time process (3 ms in 20) it gave 10 tokens a
 # second where 10,000 gave 14 and the default 13. Undisturbed, all are equally fast.
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
