@@ -43,8 +43,16 @@ class _Record:
 
 
 class CallBook:
-    def __init__(self, connect: Connect, limit: int, keep: float, metrics: LifeMetrics) -> None:
+    def __init__(
+        self,
+        connect: Connect,
+        limit: int,
+        keep: float,
+        metrics: LifeMetrics,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """`limit` calls at a time; `keep` seconds an ended call's report and history stay readable."""
+        self._clock = clock
         self._connect = connect
         self._limit = limit
         self._keep = keep
@@ -95,7 +103,7 @@ class CallBook:
             self._taken -= 1
             raise
         self._prune()
-        self._records[session_id] = _Record(session.conversation, time.monotonic(), session)
+        self._records[session_id] = _Record(session.conversation, self._clock(), session)
         self._running[session_id] = asyncio.create_task(self._run(session_id, session), name=f"call {session_id}")
         self._metrics.session_started()
         return answer, "answer", session_id
@@ -134,7 +142,7 @@ class CallBook:
         return True
 
     def listing(self) -> list[dict[str, Any]]:
-        now = time.monotonic()
+        now = self._clock()
         return [
             {
                 "session_id": key,
@@ -162,7 +170,7 @@ class CallBook:
             log.exception("x %s call broke", session_id)
         finally:
             record = self._records[session_id]
-            record.session, record.ended, record.reason = None, time.monotonic(), reason
+            record.session, record.ended, record.reason = None, self._clock(), reason
             del self._running[session_id]
             self._taken -= 1
             self._metrics.session_ended(reason)
@@ -173,7 +181,7 @@ class CallBook:
         return self._records.get(session_id)
 
     def _prune(self) -> None:
-        oldest_kept = time.monotonic() - self._keep
+        oldest_kept = self._clock() - self._keep
         ended = [key for key, record in self._records.items() if record.ended is not None]
         surplus = len(ended) - KEPT_RECORDS
         for number, key in enumerate(ended):
