@@ -42,7 +42,10 @@ def _make_on_a_terminal(folder: Path, agent: str) -> tuple[subprocess.Popen[byte
     (folder / "agent.py").write_text(agent)
     (folder / "Makefile").write_text(f"run:\n\t@exec {sys.executable} {SCRIPT} {sys.executable} agent.py\n")
     ours, theirs = pty.openpty()
-    make = subprocess.Popen(["setsid", "--ctty", "make", "run"], cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs)
+    # These tests may themselves run under make, whose variables would make this one talk of directories and levels.
+    environment = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    command = ["setsid", "--ctty", "make", "run"]
+    make = subprocess.Popen(command, cwd=folder, stdin=theirs, stdout=theirs, stderr=theirs, env=environment)
     os.close(theirs)
     return make, ours
 

@@ -19,6 +19,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from voice_agent.modelstore.disk import sha256_of, size_of
@@ -27,6 +28,8 @@ from voice_agent.modelstore.progress import SourceFailed, WrongContent
 
 _ATTEMPTS = 3
 """Times pip is started for one archive when connections break."""
+RESUMING_PIP = (25, 1)
+"""The first pip that continues a broken download and tells one from wrong bytes."""
 _POLL = 0.2
 """Seconds between two looks at the growing file."""
 
@@ -77,6 +80,10 @@ class PackageIndex:
             except SourceFailed as error:
                 if str(error) != _BROKE or attempt == _ATTEMPTS:
                     raise
+            except WrongContent:
+                # Before 25.1 pip took what a broken connection had brought for the whole archive.
+                if _pip_version() >= RESUMING_PIP or attempt == _ATTEMPTS:
+                    raise
             finally:
                 _empty(work)
 
@@ -106,6 +113,14 @@ class PackageIndex:
             raise SourceFailed(f"pip delivered {len(found)} archives instead of one")
         report(wheel.size)
         return found[0]
+
+
+def _pip_version() -> tuple[int, ...]:
+    """(25, 1) for 25.1.2; (0,) where it cannot be told."""
+    try:
+        return tuple(int(part) for part in re.findall(r"\d+", version("pip"))[:2])
+    except PackageNotFoundError:
+        return (0,)
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float) -> int | None:
