@@ -77,12 +77,12 @@ class PackageIndex:
                     raise WrongContent("the index has another archive under that version (wrong checksum)")
                 found.replace(target)
                 return
-            except SourceFailed as error:
-                if str(error) != _BROKE or attempt == _ATTEMPTS:
-                    raise
             except WrongContent:
                 # Before 25.1 pip took what a broken connection had brought for the whole archive.
                 if _pip_version() >= RESUMING_PIP or attempt == _ATTEMPTS:
+                    raise
+            except SourceFailed as error:
+                if str(error) != _BROKE or attempt == _ATTEMPTS:
                     raise
             finally:
                 _empty(work)
