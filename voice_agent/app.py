@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import resource
 import signal
 import sys
 import time
@@ -52,12 +53,21 @@ def serve(settings: Settings) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
     for chatty in ("aiortc", "aioice", "faster_whisper", "httpx"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+    _allow_many_files()
     paths = ModelStore(model_root(settings.models), load_manifest()).resolve(settings.models)
     try:
         asyncio.run(_serve(settings, paths))
     except* VoiceAgentError as group:
         raise _first(group) from None
     return 0
+
+
+def _allow_many_files() -> None:
+    """A call takes some files, and the usual soft limit of 1024 is the first thing to break."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        with contextlib.suppress(OSError, ValueError):  # then it stays as it is
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 def open_voice(settings: Settings) -> TextToSpeech:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import signal
 from collections.abc import Awaitable, Callable
@@ -304,3 +305,33 @@ def test_websockets_over_a_real_socket() -> None:
                 assert answer.startswith(f"HTTP/1.1 {status}".encode()), (host, more, answer)
 
     asyncio.run(main())
+
+
+def test_connections_that_never_finish_a_request_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half a head holds a file open for nothing; a request under way is left alone."""
+    monkeypatch.setattr(runner, "_HEAD_TIMEOUT", 0.2)
+
+    async def check(url: str, _calls: FakeCalls) -> None:
+        reader, writer = await open_raw(url, "GET / HTTP/1.1\r\nHost: 127")
+        async with asyncio.timeout(10):
+            assert await reader.read() == b""
+        writer.close()
+
+    attack(check)
+
+
+def test_one_connection_too_many_is_closed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "MAX_CONNECTIONS", 2)
+
+    async def check(url: str, _calls: FakeCalls) -> None:
+        held = [await open_raw(url, "GET / HT") for _ in range(2)]
+        reader, writer = await open_raw(url, "GET / HT")
+        async with asyncio.timeout(10):
+            with contextlib.suppress(ConnectionResetError):  # aborted, or closed in order: either will do
+                while await reader.read(100):
+                    pass
+        for _, one in [*held, (reader, writer)]:
+            one.close()
+        await asyncio.sleep(0)
+
+    attack(check)

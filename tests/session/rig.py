@@ -87,6 +87,12 @@ class NoMetrics:
     def playout_starved(self) -> None:
         self.counted.append("starved")
 
+    def audio_dropped(self, frames: int) -> None:
+        self.counted += ["audio dropped"] * frames
+
+    def messages_dropped(self, count: int) -> None:
+        self.counted += ["message dropped"] * count
+
 
 class FakeTransport:
     """Caller audio from a list of (start, end) of speech; the listener takes a frame every 20 ms."""
@@ -98,6 +104,7 @@ class FakeTransport:
         """Per frame taken: when, and its loudest sample."""
         self.inbox: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
         self.closed = ""
+        self.reason: str | None = None
         self._speech = speech
         self._seconds = seconds
 

@@ -17,6 +17,12 @@ import llama_cpp
 
 log = logging.getLogger(__name__)
 
+
+@llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
+def _silent(_level: int, _text: bytes, _data: object) -> None:
+    """The quantiser prints a line per tensor; whether it failed is in its result."""
+
+
 Q4_0 = 2  # LLAMA_FTYPE_MOSTLY_Q4_0 in llama.h
 
 
@@ -46,6 +52,7 @@ def _make(source: Path, target: Path, threads: int) -> None:
     part = target.with_suffix(".part")
     parameters = llama_cpp.llama_model_quantize_default_params()
     parameters.ftype, parameters.nthread, parameters.allow_requantize = Q4_0, threads, True
+    llama_cpp.llama_log_set(_silent, ctypes.c_void_p(0))
     log.info("= making a faster copy of the language model, once")
     try:
         failed = llama_cpp.llama_model_quantize(os.fsencode(source), os.fsencode(part), ctypes.byref(parameters))

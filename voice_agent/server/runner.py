@@ -13,9 +13,11 @@ import ipaddress
 import logging
 import socket
 from collections.abc import Callable, Iterator
+from typing import cast
 
 import uvicorn
 from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from voice_agent.errors import ConfigError, VoiceAgentError
 from voice_agent.server.security import exposure
@@ -24,6 +26,29 @@ from voice_agent.settings import ServerSettings, Settings
 _GRACE = 2.0
 """Seconds that answers under way get after stop; then their connections are cut. Leaves a second of the three that a
 stop may take for everything else."""
+
+
+MAX_CONNECTIONS = 512
+"""Open at a time; one more is closed at once. Idle ones must not use up the files that running calls need."""
+_HEAD_TIMEOUT = 10.0
+"""Seconds from a connection's beginning until its first request must be whole."""
+
+
+class _GuardedProtocol(H11Protocol):
+    """HTTP connections that cannot be held open for nothing. uvicorn has no limit for either."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > MAX_CONNECTIONS:
+            transport.abort()
+            return
+        self.loop.call_later(_HEAD_TIMEOUT, self._check_begun)
+
+    def _check_begun(self) -> None:
+        # A connection that has become a WebSocket has another protocol by now.
+        request = cast("object | None", self.cycle)  # uvicorn's annotation leaves out that there may be none yet
+        if request is None and not self.transport.is_closing() and self.transport.get_protocol() is self:
+            self.transport.abort()
 
 
 class _Server(uvicorn.Server):
@@ -53,6 +78,7 @@ async def run_server(
     listener = await open_listener(settings.server)
     config = uvicorn.Config(
         app,
+        http=_GuardedProtocol,
         lifespan="off",
         log_config=None,
         log_level=logging.ERROR,  # a stranger's malformed request is no news

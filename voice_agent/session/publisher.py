@@ -28,6 +28,10 @@ class CallMetrics(Protocol):
 
     def playout_starved(self) -> None: ...
 
+    def audio_dropped(self, frames: int) -> None: ...
+
+    def messages_dropped(self, count: int) -> None: ...
+
 
 class Publisher:
     """Numbers and stamps every message; sends a state or heard text only when it changed."""
@@ -103,6 +107,11 @@ class Publisher:
     def starved(self) -> None:
         """The listener had to wait in the middle of a reply."""
         self._metrics.playout_starved()
+
+    def dropped(self, statistics: Mapping[str, float]) -> None:
+        """What the connection had to throw away, counted at its end."""
+        self._metrics.audio_dropped(int(statistics.get("frames_dropped", 0)))
+        self._metrics.messages_dropped(int(statistics.get("messages_dropped", 0)))
 
     def ended(self, reason: str) -> None:
         self.say("session.ended", reason=reason)

@@ -257,12 +257,12 @@ class Session:
         async for frame in self._transport.frames():
             for event in await self._listening.hear(frame):
                 self.happened(event)
-        return "caller hung up"
+        return self._transport.reason or "caller hung up"
 
     async def _read_messages(self) -> str:
         async for message in self._transport.messages():
             handle_message(message, self, self._publisher, self._clock)
-        return "caller hung up"
+        return self._transport.reason or "caller hung up"
 
     async def _hung_up(self) -> str:
         await self._over.wait()
@@ -319,7 +319,9 @@ class Session:
         await asyncio.gather(*tasks, return_exceptions=True)
         self._engines.llm.forget(self.id)
         self._publisher.ended(reason)
-        self._trace.record("end", reason=reason, transport=self._transport.statistics())
+        statistics = self._transport.statistics()
+        self._publisher.dropped(statistics)
+        self._trace.record("end", reason=reason, transport=statistics)
         self._trace.close()
         await self._transport.close(reason)
         self._playout.listener = None

@@ -75,7 +75,7 @@ class FileTrace:
             return
         try:
             self._file.write(json.dumps({"kind": kind, **fields}, ensure_ascii=False) + "\n")
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: text that is no text, such as half a surrogate pair
             self._on_error(f"the trace of this call ends here: {error}")
             self.close()
 

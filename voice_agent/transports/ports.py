@@ -28,6 +28,9 @@ class Transport(Protocol):
     playout: Playout
     """What the caller is going to hear; the transport pulls frames from it on its own pace."""
 
+    reason: str | None
+    """Why the call ended, from a closed set of phrases; None while it goes on."""
+
     def frames(self) -> AsyncIterator[AudioFrame]:
         """Caller audio in order, gaps filled, until the call ends (then the iterator stops).
 

@@ -166,6 +166,9 @@ def test_good_messages_are_passed_on():
 
 
 JUNK: dict[str, str | bytes] = {
+    "infinity": '{"type": "ping", "id": 1e999}',
+    "not a number": '{"type": "ping", "id": NaN}',
+    "half a surrogate pair": '{"type": "text", "text": "\\ud800"}',
     "empty": "",
     "no JSON": "ping: 1700000000000",
     "half": '{"type": "ping"',

@@ -44,6 +44,9 @@ def read_message(raw: str | bytes) -> dict[str, Any]:
         raise BadMessage(f"longer than {MAX_MESSAGE} bytes")
     try:
         message = json.loads(raw)
+        # Infinity and lone surrogates pass the parser, and would break whoever writes them out again: the answer to a
+        # ping, the trace, the history.
+        json.dumps(message, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError) as error:
         raise BadMessage("not JSON") from error
     if not isinstance(message, dict):

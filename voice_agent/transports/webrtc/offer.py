@@ -112,6 +112,8 @@ def _without_unwanted_candidates(sdp: str) -> str:
             fields = line.split()
             if len(fields) < 8 or fields[2].lower() != "udp" or fields[4].lower().endswith(".local"):
                 continue
+            if not (fields[5].isdecimal() and 0 < int(fields[5]) < 65536):
+                continue
             candidates += 1
             if candidates > MAX_CANDIDATES:
                 continue
