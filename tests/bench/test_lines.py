@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import wave
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import numpy as np
@@ -24,11 +25,11 @@ class Voice:
     def __init__(self) -> None:
         self.speeds: list[float] = []
 
-    async def synthesize(self, text: str, *, speed: float = 1.0) -> Speech:
+    async def stream(self, text: str, *, speed: float = 1.0) -> AsyncGenerator[Speech, None]:
         self.speeds.append(speed)
         around = silence(0.1)[::2]
         samples = np.concatenate([around, tone(1.0, level=0.1)[::2], around])
-        return Speech(samples if text != "…" else around, 24_000, (), exact=False)
+        yield Speech(samples if text != "…" else around, 24_000, (), exact=False)
 
     async def warm_up(self) -> None: ...
 

@@ -15,6 +15,7 @@ from voice_agent.audio.resample import resample
 from voice_agent.bench.agent_process import AgentProcess, start_agent
 from voice_agent.engines.piper import PiperSpeaker
 from voice_agent.engines.ports import Pcm16
+from voice_agent.engines.speech import synthesize
 
 PROMPT = "You are on a phone call. Answer in plain spoken sentences. When asked for a story, tell a very long one."
 
@@ -64,7 +65,7 @@ def say(background: Background, weights: Path) -> Iterator[Callable[[str], Pcm16
 
     def speak(text: str) -> Pcm16:
         if text not in spoken:
-            speech = background.run(voice.synthesize(text))
+            speech = background.run(synthesize(voice, text))
             samples = resample(speech.samples, speech.rate, 48_000).astype(np.float32)
             spoken[text] = (samples / np.abs(samples).max() * 16_000).astype(np.int16)
         return spoken[text]

@@ -12,6 +12,7 @@ import soxr
 
 from voice_agent.engines.piper import PiperSpeaker
 from voice_agent.engines.ports import ENGINE_RATE, Pcm16
+from voice_agent.engines.speech import synthesize
 
 Say = Callable[[str], Pcm16]
 
@@ -31,7 +32,7 @@ def say(voice_path: Path) -> Say:
             speaker = PiperSpeaker(voice_path, threads=1)
 
             async def body() -> Pcm16:
-                speech = await speaker.synthesize(text)
+                speech = await synthesize(speaker, text)
                 await speaker.close()
                 return soxr.resample(speech.samples, speech.rate, ENGINE_RATE)
 

@@ -8,6 +8,7 @@ import pytest
 from tests.contracts import end_of_turn, speech_to_text, text_to_speech, voice_activity
 from voice_agent.engines.fakes import FakeEndOfTurn, FakeSpeechToText, FakeTextToSpeech, FakeVoiceActivity
 from voice_agent.engines.ports import Transcript
+from voice_agent.engines.speech import synthesize
 from voice_agent.errors import EngineError
 
 AUDIO = np.arange(1, 16_001, dtype=np.int16)
@@ -66,7 +67,7 @@ def test_scripts_are_followed_and_the_last_entry_stays():
 
 def test_speech_has_known_samples_and_times():
     async def body():
-        speech = await FakeTextToSpeech(value=None, rate=1000).synthesize("Hi — you")
+        speech = await synthesize(FakeTextToSpeech(value=None, rate=1000), "Hi — you")
         assert speech.samples.tolist() == list(range(1, 801))
         assert [(word.start, word.end) for word in speech.words] == [(0, 400), (400, 400), (400, 800)]
 
@@ -77,8 +78,8 @@ def test_hold_makes_an_engine_slow_and_cancellable():
     async def body():
         hold = asyncio.Event()
         engine = FakeTextToSpeech(hold=hold)
-        first = asyncio.create_task(engine.synthesize("one"))
-        second = asyncio.create_task(engine.synthesize("two"))
+        first = asyncio.create_task(synthesize(engine, "one"))
+        second = asyncio.create_task(synthesize(engine, "two"))
         await asyncio.sleep(0)
         assert not first.done()
         second.cancel()

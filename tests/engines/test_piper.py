@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import shutil
 import threading
@@ -9,9 +10,10 @@ import numpy as np
 import pytest
 
 from tests.contracts import text_to_speech
-from voice_agent.engines import piper as piper_module
+from voice_agent.engines import piper_model
 from voice_agent.engines.cpu_gate import CpuGate
-from voice_agent.engines.piper import PiperSpeaker, sounding
+from voice_agent.engines.piper import PiperSpeaker
+from voice_agent.engines.speech import synthesize
 from voice_agent.errors import EngineError
 
 
@@ -24,7 +26,7 @@ def spoken(model, *texts: str):
     async def body():
         engine = model()
         try:
-            return [await engine.synthesize(text) for text in texts]
+            return [await synthesize(engine, text) for text in texts]
         finally:
             await engine.close()
 
@@ -92,7 +94,10 @@ def test_the_rate_is_the_voices_own(voice_path, tmp_path):
 
 
 def test_without_durations_the_times_are_estimates(model, monkeypatch):
-    monkeypatch.setattr(piper_module, "_with_durations", lambda path: None)
+    utter = piper_model.PiperModel.utter
+    monkeypatch.setattr(
+        piper_model.PiperModel, "utter", lambda *args: dataclasses.replace(utter(*args), durations=None)
+    )
     text = "It is one of the best."
     (speech,) = spoken(model, text)
     assert not speech.exact
@@ -100,22 +105,83 @@ def test_without_durations_the_times_are_estimates(model, monkeypatch):
     assert speech.words[-1].end == speech.samples.size
 
 
-def test_cancelling_stops_between_two_sentences(model, monkeypatch):
-    speaker = model()
-    first_done, go_on, sentences = threading.Event(), threading.Event(), []
-    original = speaker._voice.synthesize
+def latent(voice: piper_model.PiperModel, text: str) -> piper_model.Uttered:
+    ids = [1, 0, *(ord(letter) % 30 + 14 for letter in text), 2]
+    return voice.utter(ids, (0.667, 1.0, 0.8), None)
 
-    def watched(*args, **options):
-        for chunk in original(*args, **options):
-            sentences.append(chunk)
-            first_done.set()
-            assert go_on.wait(10)
-            yield chunk
 
-    monkeypatch.setattr(speaker._voice, "synthesize", watched)
+def test_pieces_are_the_whole(voice_path):
+    """Sentences of all lengths: not a sample is missing, doubled or different."""
+    voice = piper_model.PiperModel(voice_path, 1, 256)
+    assert voice.in_pieces
+    for text in (
+        "a",
+        "a bit",
+        "a sentence of some words",
+        "a sentence that is long enough to need several pieces, " * 3,
+    ):
+        uttered = latent(voice, text)
+        assert uttered.latent is not None
+        assert uttered.durations is not None
+        pieces = list(voice.sound(uttered))
+        assert [last for _, last in pieces] == [False] * (len(pieces) - 1) + [True]
+        together = np.concatenate([piece for piece, _ in pieces])
+        once = voice._piece(uttered.latent, 0, uttered.latent.shape[2])
+        assert together.size == once.size == uttered.samples == uttered.durations.sum()
+        assert np.abs(together - once).max() < 1e-4
+    assert len(pieces) > 3
+
+
+def test_the_first_piece_is_short_and_the_words_come_with_their_sound(model):
+    text = "This is a sentence of quite a number of words, so that it has to come in pieces."
 
     async def body():
-        speaking = asyncio.create_task(speaker.synthesize("One. Two. Three. Four."))
+        engine = model()
+        try:
+            return [piece async for piece in engine.stream(text)]
+        finally:
+            await engine.close()
+
+    pieces = asyncio.run(body())
+    assert len(pieces) > 2
+    assert pieces[0].samples.size < 0.4 * pieces[0].rate
+    end = 0
+    for number, piece in enumerate(pieces):
+        begin, end = end, end + piece.samples.size
+        for word in piece.words:
+            assert begin < word.end <= end or number in (0, len(pieces) - 1)
+    assert " ".join(text[w.start_char : w.end_char] for piece in pieces for w in piece.words) == text
+
+
+def test_a_voice_that_cannot_be_cut_is_spoken_whole(model, monkeypatch):
+    def no_seam(_model):
+        raise ValueError("no decoder of a known kind")
+
+    monkeypatch.setattr(piper_model, "_halves", no_seam)
+    (speech,) = spoken(model, "It is one of the best.")
+    assert speech.exact
+    assert speech.samples.size > 0.5 * speech.rate
+
+
+def test_a_voice_whose_pieces_sound_different_is_spoken_whole(voice_path, monkeypatch):
+    monkeypatch.setattr(piper_model, "CONTEXT", 1)
+    assert not piper_model.PiperModel(voice_path, 1, 256).in_pieces
+
+
+def test_cancelling_stops_between_two_pieces(model, monkeypatch):
+    first_done, go_on, computed = threading.Event(), threading.Event(), []
+    original = piper_model.PiperModel._piece
+
+    def watched(self, latent, begin, end):
+        computed.append(begin)
+        first_done.set()
+        assert go_on.wait(10)
+        return original(self, latent, begin, end)
+
+    async def body():
+        speaker = model()
+        monkeypatch.setattr(piper_model.PiperModel, "_piece", watched)
+        speaking = asyncio.create_task(synthesize(speaker, "One. Two. Three. Four."))
         assert await asyncio.to_thread(first_done.wait, 10)
         speaking.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -124,17 +190,7 @@ def test_cancelling_stops_between_two_sentences(model, monkeypatch):
         await speaker.close()
 
     asyncio.run(body())
-    assert len(sentences) == 1
-
-
-def test_sounding_finds_the_sound():
-    audio = np.zeros(22_050, np.float32)
-    assert sounding(audio, 22_050) == (0, 0)
-    assert sounding(audio[:10], 22_050) == (0, 0)
-    audio[4400:8800] = 0.5
-    start, end = sounding(audio, 22_050)
-    assert 4400 - 0.008 * 22_050 <= start <= 4400 - 0.004 * 22_050
-    assert 8800 + 0.029 * 22_050 <= end <= 8800 + 0.033 * 22_050
+    assert len(computed) == 1
 
 
 def test_broken_files_are_named(voice_path, tmp_path):

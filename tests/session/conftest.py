@@ -10,6 +10,7 @@ import pytest
 from voice_agent.audio.resample import resample
 from voice_agent.engines.piper import PiperSpeaker
 from voice_agent.engines.ports import ENGINE_RATE, Pcm16, Speech
+from voice_agent.engines.speech import synthesize
 
 
 @pytest.fixture(scope="session")
@@ -17,7 +18,7 @@ def spoken_question(weights: Path) -> Pcm16:
     async def speak() -> Speech:
         voice = PiperSpeaker(weights / "piper-joe" / "en_US-joe-medium.onnx")
         try:
-            return await voice.synthesize("How far is the moon from the earth?")
+            return await synthesize(voice, "How far is the moon from the earth?")
         finally:
             await voice.close()
 

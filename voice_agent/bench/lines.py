@@ -12,6 +12,7 @@ from voice_agent.audio.resample import resample
 from voice_agent.bench.ear import BLOCK, RATE, THRESHOLD_DB, speech_bounds
 from voice_agent.bench.script import Turn
 from voice_agent.engines.ports import Pcm16, TextToSpeech
+from voice_agent.engines.speech import synthesize
 from voice_agent.errors import ConfigError
 
 PEAK = 0.6
@@ -30,7 +31,7 @@ async def speak(turn: Turn, voice: TextToSpeech | None) -> Pcm16:
     else:
         if voice is None:
             raise ConfigError(f"turn {turn.id}: no voice to say {turn.say!r} with")
-        speech = await voice.synthesize(turn.say, speed=turn.speed)
+        speech = await synthesize(voice, turn.say, speed=turn.speed)
         samples = at_peak(resample(speech.samples, speech.rate, RATE))
     start, end = speech_bounds(samples)
     if start == end:

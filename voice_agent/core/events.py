@@ -97,7 +97,7 @@ class WordMark:
 
 @dataclass(frozen=True, slots=True)
 class ClauseQueued:
-    """A clause was synthesised and queued for playout."""
+    """More of a clause was synthesised and queued for playout; a clause comes in pieces."""
 
     at: float
     reply: int
@@ -107,6 +107,9 @@ class ClauseQueued:
     samples: int
     """Length in playout samples; 0 if there was nothing to say."""
     words: tuple[WordMark, ...]
+    """Those that end in this piece."""
+    last: bool = True
+    """Whether this was the clause's last piece."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,16 +32,22 @@ class Reply:
     queued_samples: int = 0
     played: int = 0
     clauses: list[str] = field(default_factory=list)
-    """Text of each queued clause."""
+    """Text of each queued clause, from its first piece on."""
     _marks: list[WordMark] = field(default_factory=list)
+    _begun_to: int = 0
+    """How far the text goes of which some sound was queued …"""
     _end_char: int = 0
+    """… and that of which all was."""
 
     def queue(self, clause: ClauseQueued) -> None:
-        """A clause was appended; its word marks are relative to the reply's beginning."""
+        """A piece of a clause was appended; its word marks are relative to the reply's beginning."""
         self._marks.extend(clause.words)
-        self.clauses.append(self.generated[self._end_char : clause.end_char].strip())
+        if text := self.generated[self._begun_to : clause.end_char].strip():
+            self.clauses.append(text)
         self.queued_samples += clause.samples
-        self._end_char = max(self._end_char, clause.end_char)
+        self._begun_to = max(self._begun_to, clause.end_char)
+        if clause.last:
+            self._end_char = max(self._end_char, clause.end_char)
 
     def move_playhead(self, played: int) -> None:
         """Clamped: a report can be late, repeated or beyond what there is to play."""
@@ -53,14 +59,14 @@ class Reply:
 
     @property
     def heard(self) -> str:
-        if self.drained:
-            # Everything that could be said was; marks for the eye alone (a closing quote, an emoji) belong to it.
-            return self.generated[: self._end_char].strip() if self.queued_samples else ""
         end = 0
         for mark in self._marks:
             if mark.sample > self.played:
                 break
             end = mark.end_char
+        if self.drained and self.queued_samples:
+            # Everything that could be said was; marks for the eye alone (a closing quote, an emoji) belong to it.
+            end = max(end, self._end_char)
         return self.generated[:end].strip()
 
     @property

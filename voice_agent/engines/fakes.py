@@ -7,7 +7,7 @@ call waits for.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 
 import numpy as np
 
@@ -121,6 +121,7 @@ class FakeSpeechToText(_Fake):
 class FakeTextToSpeech(_Fake):
     """Every word is 400 ms (at speed 1) of one value, or of 1, 2, 3 … where `value` is None.
 
+    The first word comes as a piece of its own.
     `asked` holds the texts, `cancelled` how many calls were cancelled while they waited for `hold`.
     """
 
@@ -133,7 +134,7 @@ class FakeTextToSpeech(_Fake):
         self.asked: list[str] = []
         self.cancelled = 0
 
-    async def synthesize(self, text: str, *, speed: float = 1.0) -> Speech:
+    async def stream(self, text: str, *, speed: float = 1.0) -> AsyncGenerator[Speech, None]:
         self.asked.append(text)
         if not 0.25 <= speed <= 4.0:
             raise EngineError(self.name, "speed", f"speed {speed} is outside 0.25 to 4.0")
@@ -151,7 +152,11 @@ class FakeTextToSpeech(_Fake):
             length = step if any(character.isalnum() for character in word) else 0
             words.append(WordTime(start, place, position, position + length))
             position += length
-        return Speech(self._sound(position), self._rate, tuple(words), exact=True)
+        sound, begin = self._sound(position), 0
+        if len(words) > 1:
+            begin = words[0].end
+            yield Speech(sound[:begin], self._rate, (words.pop(0),), exact=True)
+        yield Speech(sound[begin:], self._rate, tuple(words), exact=True)
 
     def _sound(self, length: int) -> Pcm16:
         if self._value is not None:

@@ -149,26 +149,30 @@ class WordTime:
 
     start_char: int
     end_char: int
-    """Half-open range in the text handed to `synthesize`, without surrounding spaces."""
+    """Half-open range in the text handed to `stream`, without surrounding spaces."""
     start: int
     end: int
-    """Half-open range in samples of the speech."""
+    """Half-open range in samples of the speech, counted from its beginning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Speech:
+    """A clause as sound, or a piece of one."""
+
     samples: Pcm16
     rate: int
     """Hertz; the voice's own."""
     words: tuple[WordTime, ...]
-    """In order, one per whitespace-separated word of the text."""
+    """In order, one per whitespace-separated word of the text; of a piece, those that end in it."""
     exact: bool
     """True if the times come from the voice itself, False if they are estimated from the text."""
 
 
 class TextToSpeech(Engine, Protocol):
-    async def synthesize(self, text: str, *, speed: float = 1.0) -> Speech:
-        """Speak one clause. Leading and trailing silence is trimmed to a few milliseconds.
+    def stream(self, text: str, *, speed: float = 1.0) -> AsyncIterator[Speech]:
+        """Speak one clause, piece by piece, each as soon as it is computed; at least one piece.
 
-        Text without anything to say gives no samples. `speed` 2.0 is twice as fast. Raises EngineError.
+        Put together they are the clause, with leading and trailing silence trimmed to a few milliseconds. Text without
+        anything to say gives no samples. `speed` 2.0 is twice as fast. Closing the iterator (or cancelling its task)
+        ends the work after the piece in progress. Raises EngineError.
         """

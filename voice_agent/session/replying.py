@@ -12,8 +12,10 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from voice_agent.audio.playout import Playout
-from voice_agent.audio.resample import resample
+from voice_agent.audio.resample import PieceResampler
 from voice_agent.core.events import (
     ClauseQueued,
     ClauseReady,
@@ -24,7 +26,7 @@ from voice_agent.core.events import (
     WordMark,
     WordsScored,
 )
-from voice_agent.engines.ports import ChatRequest, LanguageModel, Speech, TextDelta, TextToSpeech, TurnScored
+from voice_agent.engines.ports import ChatRequest, LanguageModel, Pcm16, Speech, TextDelta, TextToSpeech, TurnScored
 from voice_agent.errors import EngineError
 from voice_agent.text.clauses import Clause, ClauseSplitter
 from voice_agent.text.speakable import SpeakableFilter, SpokenText
@@ -117,22 +119,27 @@ class ReplyTask:
             if clause.index > 0:
                 await self.released.wait()
                 await self._wait_for_room()
-            spoken = speakable.speak(clause)
-            speech = await self._shared.tts.synthesize(spoken.text, speed=self._shared.speed) if spoken.text else None
-            await self._queue(clause, spoken, speech)
+            await self._say(clause, speakable.speak(clause))
 
-    async def _queue(self, clause: Clause, spoken: SpokenText, speech: Speech | None) -> None:
-        playout = self._shared.playout
-        marks: tuple[WordMark, ...] = ()
-        count = 0
-        if speech is not None and len(speech.samples):
-            # A clause of some seconds takes milliseconds to resample: not on the loop that paces everybody's audio.
-            samples = await asyncio.to_thread(resample, speech.samples, speech.rate, playout.rate)
-            marks = _word_marks(clause, spoken, speech, self._queued, len(samples))
-            count = len(samples)
-            playout.append(self.reply, clause.index, samples)
-            self._queued += count
-        self._shared.emit(ClauseQueued(self._shared.clock(), self.reply, clause.index, clause.end, count, marks))
+    async def _say(self, clause: Clause, spoken: SpokenText) -> None:
+        """Queue the clause piece by piece; every piece comes with the marks of the words that end in it."""
+        base = self._queued
+        resampler: PieceResampler | None = None
+        if spoken.text:
+            stream = self._shared.tts.stream(spoken.text, speed=self._shared.speed)
+            async with aclosing(stream) as pieces:  # type: ignore[type-var]
+                async for piece in pieces:
+                    resampler = resampler or PieceResampler(piece.rate, self._shared.playout.rate)
+                    marks = _word_marks(clause, spoken, piece, base, self._shared.playout.rate)
+                    self._append(clause, resampler.push(piece.samples), marks, last=False)
+        rest = resampler.flush() if resampler else np.zeros(0, np.int16)
+        self._append(clause, rest, (), last=True)
+
+    def _append(self, clause: Clause, samples: Pcm16, marks: tuple[WordMark, ...], *, last: bool) -> None:
+        self._shared.playout.append(self.reply, clause.index, samples)
+        self._queued += len(samples)
+        now = self._shared.clock()
+        self._shared.emit(ClauseQueued(now, self.reply, clause.index, clause.end, len(samples), marks, last))
 
     async def _wait_for_room(self) -> None:
         playout = self._shared.playout
@@ -140,10 +147,13 @@ class ReplyTask:
             await asyncio.sleep(surplus)  # exactly as long as the surplus takes to play
 
 
-def _word_marks(clause: Clause, spoken: SpokenText, speech: Speech, base: int, length: int) -> tuple[WordMark, ...]:
-    """Where each word of the clause ends, in the generated text and in the reply's playout samples."""
-    scale = length / len(speech.samples)
+def _word_marks(clause: Clause, spoken: SpokenText, piece: Speech, base: int, rate: int) -> tuple[WordMark, ...]:
+    """Where each word of the piece ends, in the generated text and in the reply's playout samples.
+
+    `base` is where the clause begins in them.
+    """
+    scale = rate / piece.rate
     return tuple(
-        WordMark(clause.start + spoken.original_end(word.end_char), base + min(length, round(word.end * scale)))
-        for word in speech.words
+        WordMark(clause.start + spoken.original_end(word.end_char), base + int(word.end * scale))
+        for word in piece.words
     )
