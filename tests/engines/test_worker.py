@@ -156,9 +156,26 @@ def test_close_lets_the_running_job_finish_refuses_the_rest_and_joins():
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("closing-")]
 
 
-def test_running_jobs_are_urgent_on_the_gate():
+def test_running_and_waiting_jobs_are_urgent_on_the_gate():
     gate = CpuGate()
     worker = Worker("gated", gate=gate)
     assert asyncio.run(worker.run(gate.wait_clear, 0.0)) is False
-    worker.close()
     assert gate.wait_clear(0.0) is True
+
+    async def body():
+        blocker = Blocker()
+        running = asyncio.create_task(worker.run(blocker, 1))
+        waiting = [asyncio.create_task(worker.run(pow, 2, 2)) for _ in range(2)]
+        await asyncio.sleep(0)
+        assert gate.wait_clear(0.0) is False, "asked for is urgent, whether a thread has taken it or not"
+        waiting[0].cancel()
+        await started(blocker)
+        closing = asyncio.create_task(worker.close_async())
+        with pytest.raises(EngineError, match="closed"):
+            await waiting[1]
+        assert gate.wait_clear(0.0) is False
+        blocker.go.set()
+        await asyncio.gather(running, closing)
+
+    asyncio.run(body())
+    assert gate.wait_clear(0.0) is True, "run, cancelled or refused: each was counted out once"

@@ -54,9 +54,9 @@ class CallerSettings:
     """Most audio handed to one recognition, seconds."""
     settle_after: float = 8.0
     """A pause after this much unsettled audio settles its text, so that long turns stay cheap."""
-    partial_after: float = 0.4
+    partial_after: float = 0.25
     """Seconds of speech before words are looked for while the caller still speaks …"""
-    partial_every: float = 1.0
+    partial_every: float = 1.5
     """… which happens at a dip of the voice, or after so many seconds without one."""
     patient_after: int = 2
     """False alarms within one reply after which sounds no longer pause it; only words or long speech do."""
@@ -119,9 +119,9 @@ class CallerFloor:
     def speech_dipped(self, event: SpeechDipped, now: float) -> None:
         """Perhaps the end: recognise now rather than when it is certain. Otherwise it gives words so far."""
         turn = self.turn
-        if turn is None or turn.paused_at is not None or turn.overlap or turn.cutting or turn.pending:
+        if turn is None or turn.paused_at is not None or turn.overlap or turn.cutting:
             return
-        if now >= turn.rest_until and event.at - turn.speech_at >= self._settings.partial_after:
+        if event.at - turn.speech_at >= self._settings.partial_after and turn.may_ask_at_dip(event.at, now):
             self._ask(turn, now)
 
     def speech_paused(self, event: SpeechPaused, now: float) -> None:

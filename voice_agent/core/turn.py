@@ -8,10 +8,10 @@ from voice_agent.core.endpointing import DelaySettings, Evidence, endpoint_delay
 from voice_agent.core.latency import LatencyBook
 from voice_agent.text.completeness import completeness
 
-PARTIAL_REST = 0.1
+PARTIAL_REST = 0.05
 """Seconds between two recognitions while the caller speaks, at least …"""
 
-PARTIAL_SHARE = 0.5
+PARTIAL_SHARE = 0.25
 """… and as a share of the time the last one took: a busy machine is asked less often."""
 
 
@@ -31,6 +31,8 @@ class Turn:
     """Counts recognitions; results for an older revision are stale."""
     pending: bool = False
     """A recognition is under way."""
+    hurried: bool = False
+    """That recognition took the place of one that was under way."""
     asked_at: float = float("-inf")
     asked_until: float = float("-inf")
     """Up to where the latest recognition hears."""
@@ -62,6 +64,7 @@ class Turn:
     def ask(self, now: float) -> None:
         """A recognition of everything up to `now` begins."""
         self.revision += 1
+        self.hurried = self.pending
         self.pending, self.asked_at, self.asked_until = True, now, now
 
     def answered(self, text: str, now: float) -> None:
@@ -77,6 +80,13 @@ class Turn:
     def pause(self, at: float) -> None:
         self.paused_at, self.heard = at, None
         self.evidence = Evidence()
+
+    def may_ask_at_dip(self, dip: float, now: float) -> bool:
+        """Whether a dip of the voice is worth a recognition. One that hears less is replaced, but only once: a machine
+        that is too slow must get through some time."""
+        if self.pending:
+            return self.asked_until < dip and not self.hurried
+        return now >= self.rest_until
 
     @property
     def recognised_to_the_end(self) -> bool:

@@ -20,18 +20,25 @@ class CpuGate:
         self._clear = threading.Event()
         self._clear.set()
 
-    def __enter__(self) -> None:
+    def enter(self) -> None:
+        """Urgent work begins, or waits for a thread; `leave` must follow."""
         with self._lock:
             self._urgent += 1
             self._clear.clear()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def leave(self) -> None:
         with self._lock:
             self._urgent -= 1
             if self._urgent == 0:
                 self._clear.set()
+
+    def __enter__(self) -> None:
+        self.enter()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.leave()
 
     def wait_clear(self, timeout: float = 0.25) -> bool:
         """Block until nobody urgent is at work or `timeout` seconds passed; says whether it is clear."""

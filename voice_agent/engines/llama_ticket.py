@@ -7,6 +7,7 @@ request out of its batches, so that nothing is generated that nobody takes.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 
 from voice_agent.engines.ports import ChatRequest, LanguageEvent
@@ -35,6 +36,7 @@ class Ticket:
         self._posted = 0
         self._taken = 0
         self._held = False
+        self._caught_up = threading.Event()
 
     def hold(self) -> bool:
         """Whether the mailbox is full; if so, `wake` is called once it is not."""
@@ -46,13 +48,22 @@ class Ticket:
     def post(self, message: Message) -> None:
         """Hand over one message; from the engine's thread."""
         self._posted += 1
+        self._caught_up.clear()
         try:
             self._loop.call_soon_threadsafe(self._mailbox.put_nowait, message)
         except RuntimeError:  # the loop is closed: its reader can only be gone
             self.cancelled = True
 
+    def wait_until_read(self, timeout: float) -> None:
+        """Block until the reader has dealt with everything posted, and what that set off has begun; at most `timeout`
+        seconds. From the engine's thread."""
+        self._caught_up.wait(timeout)
+
     async def take(self) -> LanguageEvent | float | None:
         """The next message, in order. Raises the EngineError that ended the request. Cancelling loses nothing."""
+        if self._mailbox.empty():
+            # After all that is scheduled already: a clause this reader has just handed on is being spoken by then.
+            self._loop.call_soon(self._caught_up.set)
         message = await self._mailbox.get()
         self._taken += 1
         if self._held and not self._full():

@@ -6,7 +6,6 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar, TypeVarTuple
 
 from voice_agent.engines.cpu_gate import CpuGate
@@ -50,10 +49,11 @@ class Worker:
     """
 
     def __init__(self, name: str, threads: int = 1, limit: int = 64, gate: CpuGate | None = None) -> None:
-        """`limit` counts waiting calls, not running ones. With `gate`, running calls count as urgent."""
+        """`limit` counts waiting calls, not running ones. With `gate`, calls count as urgent from when they are asked
+        for until they are through."""
         self.name = name
         self._limit = limit
-        self._gate: AbstractContextManager[None] = gate if gate is not None else nullcontext()
+        self._gate = gate
         self._queue: deque[_Job] = deque()
         self._changed = threading.Condition()
         self._closed = False
@@ -83,6 +83,8 @@ class Worker:
             if len(self._queue) >= self._limit:
                 raise EngineError(self.name, "busy", f"{self._limit} calls are waiting already; try again later")
             self._queue.append(job)
+            if self._gate is not None:
+                self._gate.enter()
             self._changed.notify()
         try:
             result: T = await job.future
@@ -99,6 +101,7 @@ class Worker:
             self._queue.clear()
             self._changed.notify_all()
         for job in dropped:
+            self._leave_gate()
             job.deliver(None, self._error_closed())
         for thread in self._threads:
             if thread is not threading.current_thread():
@@ -115,6 +118,11 @@ class Worker:
         with self._changed:
             if job in self._queue:
                 self._queue.remove(job)
+                self._leave_gate()
+
+    def _leave_gate(self) -> None:
+        if self._gate is not None:
+            self._gate.leave()
 
     def _next(self) -> _Job | None:
         with self._changed:
@@ -130,11 +138,12 @@ class Worker:
 
     def _perform(self, call: Callable[[], Any]) -> tuple[Any, BaseException | None]:
         try:
-            with self._gate:
-                return call(), None
+            return call(), None
         except EngineError as error:
             return None, error
         except Exception as error:
             wrapped = EngineError(self.name, "failed", f"{type(error).__name__}: {error}")
             wrapped.__cause__ = error
             return None, wrapped
+        finally:
+            self._leave_gate()
