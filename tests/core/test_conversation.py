@@ -310,6 +310,20 @@ def test_a_dip_answered_before_the_pause_is_certain_is_used_at_the_pause() -> No
     assert isinstance(call.happen(2.1, SpeechPaused(2.0))[-1], PrepareReply)
 
 
+def test_a_dip_replaces_a_recognition_that_hears_less_but_only_once() -> None:
+    call = Scenario(certain())
+    call.happen(1.1, SpeechStarted(1.0))
+    first = only(call.happen(1.7, SpeechDipped(1.65)), Recognise)
+    assert call.happen(1.75, SpeechDipped(1.69)) == [], "the one under way hears that already"
+    second = only(call.happen(2.04, SpeechDipped(2.0)), Recognise)
+    assert (first.revision, second.revision, second.until) == (1, 2, 2.04)
+    assert call.happen(2.4, SpeechDipped(2.35)) == [], "a slow machine must get through some time"
+    call.recognised([first], "How far", 2.5)
+    assert call.conversation.words_so_far == (1, ""), "overtaken"
+    call.recognised([second], "How far is the", 2.6)
+    assert call.conversation.words_so_far == (1, "How far is the")
+
+
 def test_a_dip_in_the_middle_gives_words_to_read_ahead_and_no_turn() -> None:
     call = Scenario(certain())
     call.happen(1.1, SpeechStarted(1.0))
@@ -317,7 +331,7 @@ def test_a_dip_in_the_middle_gives_words_to_read_ahead_and_no_turn() -> None:
     ahead = only(call.recognised(dip, "How far is the", 1.8), ReadAhead)
     assert ahead.messages[-1].content == "How far is"
     assert call.conversation.words_so_far == (1, "How far is the")
-    assert call.happen(1.9, SpeechDipped(1.88)) == [], "a rest after each recognition"
+    assert call.happen(1.84, SpeechDipped(1.82)) == [], "a rest after each recognition"
     asked = call.happen(2.6, SpeechPaused(2.5))
     assert only(asked, Recognise).until == 2.6
     call.recognised(asked, MOON, 2.7)

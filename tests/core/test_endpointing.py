@@ -50,3 +50,9 @@ def test_rules_that_know_too_little_are_outvoted_in_part() -> None:
 
 def test_a_command_is_complete_even_if_the_model_expects_more() -> None:
     assert endpoint_delay(Evidence(0.6, 0.95, 0.007), SETTINGS) < 0.6
+
+
+@pytest.mark.parametrize("words", [0.0066, 0.0009, 0.0001])
+def test_a_whole_short_answer_is_an_end_though_a_model_expects_more(words: float) -> None:
+    assert endpoint_delay(Evidence(None, 0.95, words), SETTINGS) < 0.6
+    assert endpoint_delay(Evidence(0.97, 0.95, words), SETTINGS) < 0.4

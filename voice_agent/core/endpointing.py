@@ -14,6 +14,8 @@ EVEN_WORDS = 0.02
 """The language model's probability that speaks neither for an end nor against it."""
 
 SURE_WORDS = 0.3
+SURE_RULES = 0.95
+"""Rule score of what is whole by itself: a short answer, a command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,9 @@ def log_odds(evidence: Evidence) -> float:
     if evidence.words is not None:
         # 0.02 divides best: in calls, complete utterances had 0.05 to 0.99 and cut-off ones 0.00004 to 0.004.
         decades = math.log10(max(evidence.words, 1e-7)) - math.log10(EVEN_WORDS)
-        total += max(-3.0, min(1.5, 2.0 * decades))
+        # After a whole short answer ("No.") a model expects more, because in writing more mostly follows.
+        least = -1.0 if evidence.rules >= SURE_RULES else -3.0
+        total += max(least, min(1.5, 2.0 * decades))
     return total
 
 

@@ -15,7 +15,7 @@ def open_session(
 ) -> ort.InferenceSession:
     """An inference session on the CPU with `threads` threads that sleep, not spin, between runs.
 
-    `spin`: they spin between the steps of one run, which pays for models of thousands of small steps (Piper: 5 of 30 ms).
+    `spin`: they spin between the steps of one run, which pays where there are thousands (Piper: 5 of 30 ms).
     `content` replaces the bytes of the file at `path` (a model changed in memory). `inputs` are names the model must
     have. Raises EngineError `load` when the file is missing, broken or a different model.
     """
