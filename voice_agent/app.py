@@ -12,6 +12,7 @@ import os
 import resource
 import signal
 import sys
+import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -28,7 +29,7 @@ from voice_agent.engines.scripted_llm import ScriptedEngine
 from voice_agent.engines.silero_vad import SileroVad
 from voice_agent.engines.smart_turn import SmartTurn
 from voice_agent.engines.whisper import WhisperRecogniser
-from voice_agent.errors import VoiceAgentError
+from voice_agent.errors import ConfigError, VoiceAgentError
 from voice_agent.modelstore import ModelPaths, ModelStore, load_manifest, model_root
 from voice_agent.server.app import create_app
 from voice_agent.server.metrics import Metrics
@@ -56,6 +57,7 @@ def serve(settings: Settings) -> int:
     for chatty in ("aiortc", "aioice", "faster_whisper", "httpx"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
     _allow_many_files()
+    _check_traces(settings.server.trace_dir)
     # numpy's matrix products (the recogniser's features) wake a thread per core that then spins for 100 ms. Beside it
     # the encoder took 160 ms where it takes 102 ms without, on two cores.
     threadpool_limits(limits=1, user_api="blas")
@@ -73,6 +75,21 @@ def _allow_many_files() -> None:
     if soft != hard:
         with contextlib.suppress(OSError, ValueError):  # then it stays as it is
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _check_traces(folder: str) -> None:
+    """Raises ConfigError now rather than losing the trace of every call."""
+    if not folder:
+        return
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise ConfigError(
+            f"trace_dir: no traces can be written to {folder} ({error.strerror or error}); "
+            "name another folder, or leave it empty for no traces"
+        ) from error
 
 
 def open_voice(settings: Settings) -> TextToSpeech:

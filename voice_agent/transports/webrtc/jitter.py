@@ -13,6 +13,7 @@ Invariants
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -27,6 +28,12 @@ LATENESS_HALF_LIFE = 10.0
 """Seconds after which observed lateness counts half."""
 MAX_FILL = 5.0
 """Seconds of one gap that are filled; media time jumps over the rest."""
+QUIET_AFTER = 1.0
+"""Seconds without a packet after which the sender counts as silent (muted, or saving bandwidth): its silence is made
+here, or a turn would never end. Longer than a network stalls, because what comes later for that time is dropped …"""
+QUIET_LAG = 0.2
+"""… and never up to the present moment."""
+QUIET_STEP = 0.1
 RESTART_AHEAD = 1.0
 """A packet that comes this many seconds before it can have been captured belongs to another stream."""
 _SEQUENCE_JUMP = 3000  # RFC 3550, appendix A.1: MAX_DROPOUT
@@ -115,6 +122,8 @@ class JitterBuffer:
         self._lateness = 0.0
         self._lateness_at = 0.0
         self._stale = 0
+        self._quiet_at = math.inf  # when silence is made if nothing comes
+        self._quiet_end = 0  # media time up to which it was made
 
     def push(self, sequence: int, timestamp: int, payload: bytes, now: float) -> None:
         """A packet arrived. `sequence` has 16 bits, `timestamp` 32."""
@@ -153,12 +162,14 @@ class JitterBuffer:
                 self._give_up(min(self._waiting))
             else:
                 break
-        return items
+        return items or self._quiet(now)
 
     @property
     def deadline(self) -> float | None:
-        """When `pop` must be called even if nothing arrives; None if nothing waits."""
-        return self._noticed() + self.wait if self._waiting else None
+        """When `pop` must be called even if nothing arrives; None if it need not be."""
+        if self._waiting:
+            return self._noticed() + self.wait
+        return self._quiet_at if self._quiet_at < math.inf else None
 
     @property
     def wait(self) -> float:
@@ -172,6 +183,7 @@ class JitterBuffer:
 
     def _accept(self, extended: int, sequence: int, media: int, timestamp: int, payload: bytes, now: float) -> None:
         self._stale = 0
+        self._quiet_at = now + QUIET_AFTER
         self._waiting[extended] = _Waiting(payload, media, now)
         end = media + self.duration(payload)
         self.clock.observe(end, now)
@@ -205,6 +217,18 @@ class JitterBuffer:
         self._flush_before = newest.sequence + 1
         self._accept(newest.sequence + 1, sequence, media, timestamp, payload, now)
 
+    def _quiet(self, now: float) -> list[Decode | Conceal]:
+        """Silence in place of a sender that sends nothing, for `MAX_FILL` seconds at most."""
+        if self._waiting or now < self._quiet_at:
+            return []
+        newest = self._newest
+        last = newest.end + round(MAX_FILL * self._rate)
+        until = min(newest.end + round((now - newest.arrived - QUIET_LAG) * self._rate), last)
+        item = Conceal(until - self._end, self._end, 0)
+        self._end = self._quiet_end = until
+        self._quiet_at = now + QUIET_STEP if until < last else math.inf
+        return [item] if item.samples > 0 else []
+
     def _noticed(self) -> float:
         """When the hole in front of the waiting packets was noticed."""
         return min(packet.arrived for packet in self._waiting.values())
@@ -222,6 +246,9 @@ class JitterBuffer:
 
     def _release(self, packet: _Waiting) -> list[Decode | Conceal]:
         items: list[Decode | Conceal] = []
+        if packet.timestamp < self._quiet_end and packet.payload:
+            self.counters.late += 1
+            return items
         gap = packet.timestamp - self._end
         if gap > self._rate * _IGNORED_GAP:
             items.append(Conceal(min(gap, round(MAX_FILL * self._rate)), self._end, self._skipped))

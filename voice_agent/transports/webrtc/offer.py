@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from aiortc.sdp import MediaDescription, SessionDescription
@@ -13,6 +14,13 @@ MAX_CANDIDATES = 32
 """Every candidate makes the server send packets to the address in it."""
 
 OPUS = "audio/opus"
+
+DIGEST_BYTES = {"sha-256": 32, "sha-384": 48, "sha-512": 64}
+"""Hash functions a certificate can be checked with, and how long their values are."""
+
+FINGERPRINT = re.compile(r"[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2})*")
+SECURE_PROFILES = ("SAVP", "SAVPF", "SCTP")
+"""How the transport of a media section ends if it is encrypted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +71,21 @@ def _check_structure(description: SessionDescription) -> None:
 def _check_transport(media: MediaDescription) -> None:
     if media.ice is None or not media.ice.usernameFragment or not media.ice.password:
         raise OfferError(400, "bad_sdp", f"the {media.kind} section has no ICE credentials")
+    if not media.profile.upper().endswith(SECURE_PROFILES):
+        raise OfferError(400, "bad_sdp", f"the {media.kind} section is not encrypted ({media.profile[:40]})")
     if media.dtls is None or not media.dtls.fingerprints:
-        raise OfferError(400, "bad_sdp", f"the {media.kind} section has no DTLS fingerprint")
+        raise OfferError(400, "bad_sdp", f"the {media.kind} section has no DTLS fingerprint, or no a=setup")
+    if not any(_checkable(print_.algorithm, print_.value) for print_ in media.dtls.fingerprints):
+        known = ", ".join(DIGEST_BYTES)
+        raise OfferError(400, "bad_sdp", f"the {media.kind} section has no fingerprint that can be checked ({known})")
     if media.kind in ("audio", "video") and not media.rtcp_mux:
         raise OfferError(400, "bad_sdp", f"the {media.kind} section does not multiplex RTCP")
+
+
+def _checkable(algorithm: str, value: str) -> bool:
+    """Otherwise the handshake is bound to fail, after having held a line for as long as a connection may take."""
+    size = DIGEST_BYTES.get(algorithm.lower())
+    return size is not None and len(value) == 3 * size - 1 and FINGERPRINT.fullmatch(value) is not None
 
 
 def _audio(sections: list[MediaDescription]) -> MediaDescription:
