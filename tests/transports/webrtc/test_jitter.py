@@ -70,7 +70,7 @@ def test_packets_in_order_are_released_at_once():
     feed = Feed()
     for number in range(200):
         assert feed.arrive(number) == [Decode(payload(number), 5000 + number * TICKS)]
-        assert feed.buffer.deadline is None
+        assert feed.buffer.waiting == 0
     assert max(map(feed.delay, range(200))) == 0
 
 
@@ -278,7 +278,7 @@ def test_a_restart_does_not_wait_for_holes_of_the_old_stream():
     feed.sequence, feed.timestamp = 40_000, 3_000_000_000
     feed.arrive(0, T0 + 3 * PERIOD + 0.005)
     assert feed.order() == [0, 1, "-960", 3, 0]
-    assert feed.buffer.deadline is None
+    assert feed.buffer.waiting == 0
 
 
 def test_a_sender_that_repeats_its_numbers_is_heard_again():
@@ -393,6 +393,7 @@ def test_after_made_silence_time_and_words_go_on():
     feed = Feed()
     feed.arrive(0)
     feed.arrive(100, at=T0 + 2.0)
+    feed.expire(T0 + 2.1)
     assert silence(feed.items) == pytest.approx(99 * TICKS / RATE)
     assert feed.order()[-1] == 100
     for number in range(101, 105):
