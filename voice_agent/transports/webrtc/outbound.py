@@ -104,14 +104,14 @@ class PlayoutTrack(MediaStreamTrack):
         self.frames = 0
         self._playout = playout
         self._clock = clock
-        self._encoder = OpusEncoder()
+        self._encoder: OpusEncoder | None = OpusEncoder()
         self._first_frame: dict[int, float] = {}
 
     async def recv(self) -> av.Packet[Any]:
         """The next 20 ms, when they are due. Raises MediaStreamError after `stop`."""
         if (wait := self.pace.wait(self._clock())) > 0:
             await asyncio.sleep(wait)
-        if self.readyState != "live":
+        if self.readyState != "live" or self._encoder is None:
             raise MediaStreamError
         now = self._clock()
         self.pace.take(now)
@@ -122,6 +122,12 @@ class PlayoutTrack(MediaStreamTrack):
         packet = self._encoder.encode(samples, self.frames * FRAME)
         self.frames += 1
         return packet
+
+    def stop(self) -> None:
+        super().stop()
+        # PyAV's encoder has a filter graph with a thread per core; the connection's reference cycles would keep it
+        # until the garbage collector comes round.
+        self._encoder = None
 
     def first_frame_at(self, reply: int) -> float | None:
         """When the first frame of a reply was handed to the network; None if it was not, or long ago."""
