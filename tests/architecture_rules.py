@@ -52,7 +52,8 @@ RULES: dict[str, Rule] = {
     "session": _rule("session core engines.ports transports.ports audio text settings errors"),
     "server": _rule("server session settings errors transports"),
     "bench": _rule(
-        "bench audio engines.ports engines.speech errors settings modelstore transports.webrtc.ice transports.webrtc.seams"
+        "bench audio engines.ports engines.speech errors settings modelstore"
+        " transports.webrtc.ice transports.webrtc.seams"
     ),
     "modelstore": _rule("modelstore settings errors"),
     "errors": _rule("", PURE),
