@@ -8,6 +8,7 @@ import types
 import pytest
 
 from voice_agent.cli.main import main
+from voice_agent.config import Source
 from voice_agent.settings import Settings
 
 
@@ -16,7 +17,8 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
     calls: list[Settings] = []
     app = types.ModuleType("voice_agent.app")
 
-    def serve(settings: Settings) -> int:
+    def serve(settings: Settings, source: Source) -> int:
+        assert source.load() == settings
         calls.append(settings)
         return 5
 
