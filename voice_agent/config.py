@@ -356,7 +356,7 @@ def _check_together(settings: Settings, origins: Provenance) -> None:
         raise ConfigError(
             f"host = {server.host} ({origins['host'].name}) lets other machines in, and there are no keys: "
             "use lan (serve --lan) for phones on your network, set api_keys (VOICE_AGENT_API_KEYS=KEY,…), or "
-            "allow_open (VOICE_AGENT_ALLOW_OPEN=1, serve --allow-open) to let anybody who reaches the port use the agent"
+            "allow_open (VOICE_AGENT_ALLOW_OPEN=1, serve --allow-open) to let anybody who reaches the port use it"
         )
 
 
