@@ -54,6 +54,8 @@ RULES: dict[str, Rule] = {
     "bench": _rule(
         "bench audio engines.ports errors settings modelstore transports.webrtc.ice transports.webrtc.seams"
     ),
+    "lan": _rule("lan server.joining settings config errors"),
+    "reload": _rule("config engines.ports settings errors"),
     "modelstore": _rule("modelstore settings errors"),
     "errors": _rule("", PURE),
     "settings": _rule("", PURE),

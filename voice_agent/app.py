@@ -36,7 +36,7 @@ from voice_agent.engines.whisper import WhisperRecogniser
 from voice_agent.errors import ConfigError, VoiceAgentError
 from voice_agent.lan.access import LanAccess
 from voice_agent.modelstore import ModelPaths, ModelStore, load_manifest, model_root
-from voice_agent.reload import Reloader
+from voice_agent.reload import Reloader, reload_on_hangup
 from voice_agent.server.app import create_app
 from voice_agent.server.metrics import Metrics
 from voice_agent.server.runner import run_server
@@ -116,7 +116,7 @@ def _first(group: BaseExceptionGroup[VoiceAgentError]) -> VoiceAgentError:
 async def _serve(settings: Settings, source: Source, paths: ModelPaths) -> None:
     stop, reload = asyncio.Event(), asyncio.Event()
     _stop_on_signals(stop)
-    _reload_on_hangup(reload, stop)
+    reload_on_hangup(reload, stop)
     metrics = Metrics()
     calls = CallBook(_connect(settings), settings.server.max_sessions, settings.server.keep_sessions, metrics)
     lan = LanAccess(settings.server) if settings.server.lan else None
@@ -134,7 +134,8 @@ async def _serve(settings: Settings, source: Source, paths: ModelPaths) -> None:
             server = tasks.create_task(_run_server(app, settings, lan, stop))
             working = tasks.create_task(_work(engines, calls, settings, take_over, reloader, reload))
             await stop.wait()
-            print("stopping …", flush=True)
+            with contextlib.suppress(OSError):  # the terminal may be gone
+                print("stopping …", flush=True)
             working.cancel()
             await calls.close()
             await server
@@ -168,27 +169,6 @@ async def _run_server(app: ASGIApp, settings: Settings, lan: LanAccess | None, s
     else:
         server = replace(settings, server=lan.settings)
         await run_server(app, server, on_started=announce, stop=stop, tls=lan.context())
-
-
-def _reload_on_hangup(reload: asyncio.Event, stop: asyncio.Event) -> None:
-    """SIGHUP means "read your settings again", unless it says that the terminal we belong to is gone."""
-    had_terminal = _has_terminal()
-
-    def hung_up() -> None:
-        if had_terminal and not _has_terminal():
-            stop.set()
-        else:
-            reload.set()
-
-    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hung_up)
-
-
-def _has_terminal() -> bool:
-    try:
-        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
-    except OSError:
-        return False
-    return True
 
 
 def _stop_on_signals(stop: asyncio.Event) -> None:
@@ -270,7 +250,8 @@ class EngineRoom:
         try:
             voice = await asyncio.shield(making)
         except asyncio.CancelledError:  # the thread goes on; what it makes must not stay open
-            await (await making).close()
+            with contextlib.suppress(Exception):  # it may as well fail, and then there is nothing to close
+                await (await making).close()
             raise
         try:
             await voice.warm_up()

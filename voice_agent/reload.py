@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -140,6 +142,9 @@ class Reloader:
         except VoiceAgentError as error:
             log.error("! settings not reloaded, all stays as it was: %s", " ".join(str(error).split()))
             return
+        except Exception:  # a fault of ours must not take running calls down
+            log.exception("! settings not reloaded")
+            return
         if change.taken:
             log.info("= settings reloaded: %s", ", ".join(change.taken))
         if change.left:
@@ -165,3 +170,25 @@ class Reloader:
         await self._calls.wait_unused(voice)
         await self._voices.drop_voice(voice)
         log.info("= the former voice is closed")
+
+
+def reload_on_hangup(reload: asyncio.Event, stop: asyncio.Event) -> None:
+    """SIGHUP means "read your settings again", unless it says that the terminal we belong to is gone."""
+    # Ignored at start means nohup: the agent is to outlive its terminal.
+    had_terminal = _has_terminal() and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN
+
+    def hung_up() -> None:
+        if had_terminal and not _has_terminal():
+            stop.set()
+        else:
+            reload.set()
+
+    asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hung_up)
+
+
+def _has_terminal() -> bool:
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return False
+    return True

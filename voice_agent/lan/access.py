@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import os
 import socket
@@ -29,7 +30,7 @@ class LanAccess:
         self, settings: ServerSettings, folder: Path | None = None, show: Callable[[str], None] | None = None
     ) -> None:
         """`folder` keeps the certificate; `show` gets each text for the terminal. Raises ConfigError."""
-        self._show = show or (lambda text: print(text, flush=True))
+        self._show = show or _print
         address, names, addresses = _identity(settings.host)
         self.address = address
         """Where phones reach the agent."""
@@ -65,6 +66,11 @@ class LanAccess:
             )
         self._first = False
         self._show("\n".join(lines))
+
+
+def _print(text: str) -> None:
+    with contextlib.suppress(OSError):  # nobody reads any more; a device that joins must not suffer for it
+        print(text, flush=True)
 
 
 def qr_text(link: str) -> str:
