@@ -55,6 +55,8 @@ RULES: dict[str, Rule] = {
         "bench audio engines.ports engines.speech errors settings modelstore"
         " transports.webrtc.ice transports.webrtc.seams"
     ),
+    "lan": _rule("lan server.joining settings config errors"),
+    "reload": _rule("config engines.ports settings errors"),
     "modelstore": _rule("modelstore settings errors"),
     "errors": _rule("", PURE),
     "settings": _rule("", PURE),

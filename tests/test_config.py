@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from voice_agent.config import KEYS, RANGES, Given, is_loopback, load_settings, masked
+from voice_agent.config import KEYS, RANGES, Given, Source, is_loopback, load_settings, masked
 from voice_agent.errors import ConfigError
 from voice_agent.settings import Settings
 
@@ -253,3 +253,33 @@ def test_secrets_stay_out_of_listings_and_messages() -> None:
     assert shown["api_keys"] == shown["turn_password"] == "***"
     assert masked(Settings())["api_keys"] == ()
     assert "hunter2" not in _refused({"turn_password": ["hunter2"]})
+
+
+def test_lan_may_listen_beyond_loopback_because_it_demands_a_key_of_everybody() -> None:
+    settings, _ = load_settings({"host": "192.168.1.5", "lan": "1"}, {}, None)
+    assert settings.server.lan
+    assert "serve --lan" in _refused({"host": "192.168.1.5"})
+
+
+# --- hints and reading again ------------------------------------------------------------------------------------------
+
+
+def test_a_value_that_is_nearly_right_gets_a_hint() -> None:
+    message = _refused({"profile": "Smal"})
+    assert message == "profile (--profile): 'Smal' is not allowed; expected one of default, small; did you mean small?"
+    assert "did you mean" not in _refused({"profile": "enormous"})
+
+
+def test_a_source_reads_the_same_places_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = _file(tmp_path, "speed = 1.5\nport = 1\n")
+    monkeypatch.chdir(tmp_path)
+    source = Source.of({"port": "3"}, {"VOICE_AGENT_CONFIG": file.name}, None)
+    assert source.file == file
+    monkeypatch.chdir("/")
+    assert source.load().agent.speed == 1.5
+    _file(tmp_path, "speed = 2.5\nport = 1\n")
+    assert source.load().agent.speed == 2.5
+    assert source.load().server.port == 3
+    other = _file(tmp_path, "")
+    assert Source.of({}, {"VOICE_AGENT_CONFIG": "/elsewhere"}, other).file == other
+    assert Source.of({}, {}, None).file is None

@@ -15,11 +15,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
+from starlette.types import ASGIApp
 from threadpoolctl import threadpool_limits
 
+from voice_agent.config import Source
 from voice_agent.engines.cpu_gate import CpuGate
 from voice_agent.engines.llama_engine import LlamaEngine
 from voice_agent.engines.llama_requantise import fast_copy
@@ -30,7 +34,9 @@ from voice_agent.engines.silero_vad import SileroVad
 from voice_agent.engines.smart_turn import SmartTurn
 from voice_agent.engines.whisper import WhisperRecogniser
 from voice_agent.errors import ConfigError, VoiceAgentError
+from voice_agent.lan.access import LanAccess
 from voice_agent.modelstore import ModelPaths, ModelStore, load_manifest, model_root
+from voice_agent.reload import Reloader, reload_on_hangup
 from voice_agent.server.app import create_app
 from voice_agent.server.metrics import Metrics
 from voice_agent.server.runner import run_server
@@ -51,8 +57,11 @@ TOKENS_PER_CALL = 2048
 """Cache of the language model per call: about forty turns of short spoken replies."""
 
 
-def serve(settings: Settings) -> int:
-    """Run the agent until Ctrl-C or SIGTERM; returns the exit code. Raises VoiceAgentError with a text for the user."""
+def serve(settings: Settings, source: Source) -> int:
+    """Run the agent until Ctrl-C or SIGTERM; returns the exit code. Raises VoiceAgentError with a text for the user.
+
+    `source` is read again on SIGHUP and when its file changes.
+    """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
     for chatty in ("aiortc", "aioice", "faster_whisper", "httpx"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
@@ -63,7 +72,7 @@ def serve(settings: Settings) -> int:
     threadpool_limits(limits=1, user_api="blas")
     paths = ModelStore(model_root(settings.models), load_manifest()).resolve(settings.models)
     try:
-        asyncio.run(_serve(settings, paths))
+        asyncio.run(_serve(settings, source, paths))
     except* VoiceAgentError as group:
         raise _first(group) from None
     return 0
@@ -104,35 +113,62 @@ def _first(group: BaseExceptionGroup[VoiceAgentError]) -> VoiceAgentError:
     return VoiceAgentError("unknown error")
 
 
-async def _serve(settings: Settings, paths: ModelPaths) -> None:
-    stop = asyncio.Event()
+async def _serve(settings: Settings, source: Source, paths: ModelPaths) -> None:
+    stop, reload = asyncio.Event(), asyncio.Event()
     _stop_on_signals(stop)
+    reload_on_hangup(reload, stop)
     metrics = Metrics()
     calls = CallBook(_connect(settings), settings.server.max_sessions, settings.server.keep_sessions, metrics)
-    app = create_app(calls, settings, metrics, web_root())
+    lan = LanAccess(settings.server) if settings.server.lan else None
+    app = create_app(calls, settings, metrics, web_root(), entrance=lan.entrance if lan else None)
     engines = EngineRoom(settings, paths)
+
+    def take_over(current: Settings) -> None:
+        calls.open(SessionFactory(current, engines.activity, engines.for_calls(), metrics))
+
+    reloader = Reloader(source, settings, engines, calls, take_over)
     async with contextlib.AsyncExitStack() as closing:
         closing.push_async_callback(engines.close)
         closing.push_async_callback(calls.close)
         async with asyncio.TaskGroup() as tasks:
-            server = tasks.create_task(run_server(app, settings, on_started=_announce_server, stop=stop))
-            loading = tasks.create_task(_open_when_loaded(engines, calls, settings, metrics))
+            server = tasks.create_task(_run_server(app, settings, lan, stop))
+            working = tasks.create_task(_work(engines, calls, settings, take_over, reloader, reload))
             await stop.wait()
-            print("stopping …", flush=True)
-            loading.cancel()
+            with contextlib.suppress(OSError):  # the terminal may be gone
+                print("stopping …", flush=True)
+            working.cancel()
             await calls.close()
             await server
 
 
-async def _open_when_loaded(engines: EngineRoom, calls: CallBook, settings: Settings, metrics: Metrics) -> None:
+async def _work(
+    engines: EngineRoom,
+    calls: CallBook,
+    settings: Settings,
+    take_over: Callable[[Settings], None],
+    reloader: Reloader,
+    reload: asyncio.Event,
+) -> None:
+    """Load the models, take calls, and follow the settings from then on."""
     began = time.monotonic()
     await engines.load(calls.loading)
-    calls.open(SessionFactory(settings, engines.activity, engines.for_calls(), metrics))
+    take_over(settings)
     print(f"ready after {time.monotonic() - began:.1f} s: {settings.server.max_sessions} calls at a time", flush=True)
+    await reloader.follow(reload)
 
 
-def _announce_server(url: str) -> None:
-    print(f"voice agent on {url}  (loading models; Ctrl-C stops)", flush=True)
+async def _run_server(app: ASGIApp, settings: Settings, lan: LanAccess | None, stop: asyncio.Event) -> None:
+    def announce(url: str) -> None:
+        print(f"voice agent on {url}  (loading models; Ctrl-C stops)", flush=True)
+        if lan is not None:
+            lan.opened(urlsplit(url).port or settings.server.port)
+            asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, lan.devices.invite)
+
+    if lan is None:
+        await run_server(app, settings, on_started=announce, stop=stop)
+    else:
+        server = replace(settings, server=lan.settings)
+        await run_server(app, server, on_started=announce, stop=stop, tls=lan.context())
 
 
 def _stop_on_signals(stop: asyncio.Event) -> None:
@@ -172,6 +208,8 @@ class EngineRoom:
         self._gate = CpuGate()
         self._threads = settings.models.threads or min(os.cpu_count() or 1, 4)
         self._loaded: dict[str, Any] = {}
+        self._old_voices: list[TextToSpeech] = []
+        """Of calls that began before the voice was changed."""
 
     @property
     def activity(self) -> SileroVad:
@@ -189,7 +227,7 @@ class EngineRoom:
             "end of turn": lambda: SmartTurn(paths.end_of_turn, gate),
             # One lane per core: a recognition that was overtaken by new words must not hold up the next.
             "recognition": lambda: WhisperRecogniser(paths.stt, threads, gate, lanes=threads),
-            "voice": lambda: PiperSpeaker(paths.tts, gate, threads),
+            "voice": lambda: self._speaker(paths.tts),
             "language model": lambda: self._language_model(paths.llm),
         }
         waiting = list(makers)
@@ -201,6 +239,39 @@ class EngineRoom:
             waiting.remove(name)
             progress(list(waiting))
             log.info("= %s is ready", name)
+
+    async def load_voice(self, settings: Settings) -> TextToSpeech:
+        """Another voice, warm, beside the one in use. Raises ModelError, EngineError."""
+
+        def make() -> TextToSpeech:
+            return self._speaker(ModelStore(model_root(settings.models), load_manifest()).resolve(settings.models).tts)
+
+        making = asyncio.ensure_future(asyncio.to_thread(make))
+        try:
+            voice = await asyncio.shield(making)
+        except asyncio.CancelledError:  # the thread goes on; what it makes must not stay open
+            with contextlib.suppress(Exception):  # it may as well fail, and then there is nothing to close
+                await (await making).close()
+            raise
+        try:
+            await voice.warm_up()
+        except BaseException:
+            await voice.close()
+            raise
+        return voice
+
+    def use_voice(self, voice: TextToSpeech) -> TextToSpeech:
+        old: TextToSpeech = self._loaded["voice"]
+        self._old_voices.append(old)
+        self._loaded["voice"] = voice
+        return old
+
+    async def drop_voice(self, voice: TextToSpeech) -> None:
+        await voice.close()
+        self._old_voices.remove(voice)
+
+    def _speaker(self, path: Path) -> PiperSpeaker:
+        return PiperSpeaker(path, self._gate, self._threads)
 
     def _language_model(self, path: Path | None) -> LanguageModel:
         if path is None:
@@ -219,6 +290,7 @@ class EngineRoom:
         )
 
     async def close(self) -> None:
-        closing: list[Awaitable[None]] = [engine.close() for engine in self._loaded.values()]
-        self._loaded = {}
+        engines: list[Engine] = [*self._loaded.values(), *self._old_voices]
+        closing: list[Awaitable[None]] = [engine.close() for engine in engines]
+        self._loaded, self._old_voices = {}, []
         await asyncio.gather(*closing)

@@ -146,6 +146,27 @@ def load_settings(
     return settings, origins
 
 
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What `load_settings` was called with, to read the settings again while the program runs."""
+
+    cli: Mapping[str, object]
+    environ: Mapping[str, str]
+    file: Path | None
+
+    @classmethod
+    def of(cls, cli: Mapping[str, object], environ: Mapping[str, str], file: Path | None) -> Source:
+        """`file` as given on the command line; VOICE_AGENT_CONFIG names it otherwise."""
+        named = environ.get(CONFIG_VARIABLE, "")
+        # Absolute, or a reload would look elsewhere if the program ever changed its folder.
+        chosen = file or (Path(named) if named else None)
+        return cls(cli, environ, chosen.absolute() if chosen else None)
+
+    def load(self) -> Settings:
+        """Read everything again. Raises ConfigError."""
+        return load_settings(self.cli, self.environ, self.file)[0]
+
+
 def masked(settings: Settings) -> dict[str, Any]:
     """All effective values by key, with secrets replaced by stars; for listings and logs."""
     values = {name: getattr(getattr(settings, key.group), name) for name, key in KEYS.items()}
@@ -244,6 +265,12 @@ def _nearest(word: str, known: Iterable[str], spell: Callable[[str], str] = str)
     return f"; did you mean {spell(close[0])}?" if close else "; `voice-agent config show` lists all settings"
 
 
+def _nearest_choice(key: Key, raw: object) -> str:
+    choices = get_args(key.type) if get_origin(key.type) is Literal else ()
+    close = difflib.get_close_matches(str(raw).strip().lower(), choices, n=1, cutoff=0.5)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
 def _coerce(key: Key, raw: object, origin: Origin) -> Any:
     value, allowed = _convert(key.type, raw)
     if limits := RANGES.get(key.name):
@@ -255,7 +282,8 @@ def _coerce(key: Key, raw: object, origin: Origin) -> Any:
         value = value if pattern.fullmatch(value) else None
     if value is None:
         shown = "the value given" if key.name in SECRETS else repr(raw)
-        raise ConfigError(f"{key.name} ({origin.name}): {shown} is not allowed; expected {allowed}")
+        hint = _nearest_choice(key, raw)
+        raise ConfigError(f"{key.name} ({origin.name}): {shown} is not allowed; expected {allowed}{hint}")
     return value
 
 
@@ -324,11 +352,11 @@ def _check_together(settings: Settings, origins: Provenance) -> None:
             raise ConfigError(
                 f"{low} = {smaller:g} ({origins[low].name}) must not exceed {high} = {larger:g} ({origins[high].name})"
             )
-    if not is_loopback(server.host) and not server.api_keys and not server.allow_open:
+    if not is_loopback(server.host) and not server.api_keys and not server.allow_open and not server.lan:
         raise ConfigError(
             f"host = {server.host} ({origins['host'].name}) lets other machines in, and there are no keys: "
-            "set api_keys (VOICE_AGENT_API_KEYS=KEY,…), or allow_open (VOICE_AGENT_ALLOW_OPEN=1, serve --allow-open) "
-            "to let anybody who reaches the port use the agent"
+            "use lan (serve --lan) for phones on your network, set api_keys (VOICE_AGENT_API_KEYS=KEY,…), or "
+            "allow_open (VOICE_AGENT_ALLOW_OPEN=1, serve --allow-open) to let anybody who reaches the port use it"
         )
 
 

@@ -29,6 +29,9 @@ class ServerSettings:
     """Listen beyond loopback without keys: anybody who can reach the port can use the agent."""
     allowed_hosts: tuple[str, ...] = ()
     """Names besides loopback and `host` that requests may carry in Host and Origin."""
+    lan: bool = False
+    """Serve HTTPS to the local network: phones join with a one-time link. `host` left at loopback becomes the
+    machine's address there."""
     trace_dir: str = ""
     """Where to write one SESSION.jsonl per call; empty: nowhere."""
     keep_sessions: float = 600.0

@@ -8,6 +8,7 @@ import types
 import pytest
 
 from voice_agent.cli.main import main
+from voice_agent.config import Source
 from voice_agent.settings import Settings
 
 
@@ -16,7 +17,8 @@ def served(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
     calls: list[Settings] = []
     app = types.ModuleType("voice_agent.app")
 
-    def serve(settings: Settings) -> int:
+    def serve(settings: Settings, source: Source) -> int:
+        assert source.load() == settings
         calls.append(settings)
         return 5
 
@@ -48,3 +50,11 @@ def test_listening_beyond_loopback_is_refused_before_anything_loads(
     assert served == []
     assert "--allow-open" in capsys.readouterr().err
     assert main(["serve", "--host", "0.0.0.0", "--allow-open"], {}) == 5
+
+
+def test_lan_needs_neither_keys_nor_a_host(served: list[Settings]) -> None:
+    assert main(["serve", "--lan"], {}) == 5
+    assert served[0].server.lan
+    assert main(["serve", "--lan", "--host", "192.168.1.5"], {}) == 5
+    assert main(["serve"], {"VOICE_AGENT_LAN": "1"}) == 5
+    assert served[2].server.lan

@@ -29,6 +29,7 @@ from voice_agent.core.events import (
     CallEnded,
     CallStarted,
     InterruptAsked,
+    PromptChanged,
     ReplyComplete,
     ReplyFailed,
     SpeechDipped,
@@ -356,3 +357,17 @@ def test_the_sound_is_asked_only_where_the_words_leave_it_open() -> None:
         prepared = only(call.say(0.0, 1.5, MOON), PrepareReply)
         done = call.happen(1.8, WordsScored(1.8, prepared.reply, words))
         assert sum(isinstance(command, ScoreAudio) for command in done) == asked
+
+
+def test_a_new_prompt_counts_from_the_next_reply_on_and_is_read_while_nobody_waits() -> None:
+    call = Scenario(certain())
+    (ahead,) = call.happen(0.2, PromptChanged(0.2, "Be long."))
+    assert isinstance(ahead, ReadAhead)
+    assert ahead.messages[0].content == "Be long."
+    asked = call.speech(1.0, 2.0)
+    prepared = only(call.recognised(asked, MOON, 2.23), PrepareReply)
+    assert [m.content for m in prepared.messages] == ["Be long.", MOON]
+    assert call.happen(2.3, PromptChanged(2.3, "")) == [], "the caller waits for an answer: nothing else is read now"
+    call.until(5.0)
+    assert call.log[-1] == (2.5, ReleaseReply(prepared.reply)), "the reply under way is left alone"
+    assert [m.role for m in call.conversation.messages] == ["user"]

@@ -13,6 +13,7 @@ from starlette.applications import Starlette
 
 from tests.server.fake_calls import FakeCalls
 from voice_agent.server.app import create_app
+from voice_agent.server.joining import Entrance
 from voice_agent.server.metrics import Metrics
 from voice_agent.server.runner import run_server
 from voice_agent.settings import ServerSettings, Settings
@@ -22,10 +23,16 @@ OFFER = {"sdp": "v=0", "type": "offer"}
 
 
 def make_app(
-    calls: FakeCalls | None = None, *, metrics: Metrics | None = None, body_timeout: float = 10.0, **server: Any
+    calls: FakeCalls | None = None,
+    *,
+    metrics: Metrics | None = None,
+    body_timeout: float = 10.0,
+    entrance: Entrance | None = None,
+    **server: Any,
 ) -> Starlette:
     settings = Settings(server=ServerSettings(**server))
-    return create_app(calls or FakeCalls(), settings, metrics or Metrics(), WEB, body_timeout=body_timeout)
+    counters = metrics or Metrics()
+    return create_app(calls or FakeCalls(), settings, counters, WEB, body_timeout=body_timeout, entrance=entrance)
 
 
 def client_for(app: Any, base_url: str = "http://127.0.0.1:8080") -> httpx.AsyncClient:

@@ -172,28 +172,33 @@ class Call:
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()
         self.transport = FakeTransport(self.speech, self.seconds)
-        self.model = ScriptedModel(self.answers, self.pace)
-        self.metrics = NoMetrics()
-        self.stt, self.tts = FakeSpeechToText(self.texts), FakeTextToSpeech()
         for when, message in self.at:
             loop.call_at(when, self.transport.inbox.put_nowait, message)
+        self.build(FakeTextToSpeech())
+        if self.during is not None:
+            self.during(self.session)
+        self.reason = await self.session.run()
+        self.tasks_left = len(asyncio.all_tasks()) - 1
+
+    def build(self, tts: FakeTextToSpeech, prompt: str = "Be brief.", speed: float = 1.0) -> None:
+        """The session on `transport`, ready to run."""
+        loop = asyncio.get_running_loop()
+        self.model = ScriptedModel(self.answers, self.pace)
+        self.metrics = NoMetrics()
+        self.stt, self.tts = FakeSpeechToText(self.texts), tts
         caller = CallerSettings(delays=DelaySettings(self.delay, self.delay), partial_every=self.partial_every)
-        settings = ConversationSettings("Be brief.", self.greeting, caller=caller)
+        settings = ConversationSettings(prompt, self.greeting, caller=caller)
         self.session = Session(
             "call-1",
             Conversation(settings),
             self.transport,
             Listening(FakeVoiceActivity(self._probabilities()).open(), GateSettings()),
             CallEngines(FakeEndOfTurn(self.scores), self.stt, self.model, self.tts),
-            CallSettings("en", 1.0, 100, 0.0),
+            CallSettings("en", speed, 100, 0.0),
             Publisher("call-1", self.transport.send, self.metrics, loop.time),
             self.trace,
             loop.time,
         )
-        if self.during is not None:
-            self.during(self.session)
-        self.reason = await self.session.run()
-        self.tasks_left = len(asyncio.all_tasks()) - 1
 
     def _probabilities(self) -> list[float]:
         windows = round(self.seconds * 16_000 / 512) + 1

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -121,7 +122,9 @@ def _is_fault(message: Any) -> bool:
 
 
 @contextmanager
-def serve_in_thread(app: ASGIApp, **server: Any) -> Iterator[tuple[str, asyncio.AbstractEventLoop]]:
+def serve_in_thread(
+    app: ASGIApp, *, tls: ssl.SSLContext | None = None, **server: Any
+) -> Iterator[tuple[str, asyncio.AbstractEventLoop]]:
     """(url, the server's loop) of the app on a free loopback port, on a loop in its own thread.
 
     Playwright's synchronous API needs the test's thread for itself.
@@ -137,7 +140,7 @@ def serve_in_thread(app: ASGIApp, **server: Any) -> Iterator[tuple[str, asyncio.
             told["url"] = url
             started.set()
 
-        await run_server(app, settings, on_started=on_started, stop=told["stop"])
+        await run_server(app, settings, on_started=on_started, stop=told["stop"], tls=tls)
 
     def run() -> None:
         try:

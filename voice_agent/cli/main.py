@@ -2,8 +2,9 @@
 
 A command is a module in this package with `register(commands)`: it adds its parser with `commands.add_parser(...)`
 and `set_defaults(run=function)`, where `function(args) -> int` is the exit code. Before `run`, `args.settings` and
-`args.provenance` are loaded. An option whose `dest` is the name of a setting sets that setting (its default must be
-None, so that "not given" can be told); `set_defaults(needs_settings=False)` opts out for commands that read none.
+`args.provenance` are loaded, and `args.source` reads the settings again. An option whose `dest` is the name of a
+setting sets that setting (its default must be None, so that "not given" can be told);
+`set_defaults(needs_settings=False)` opts out for commands that read none.
 
 Modules here import the heavy parts of the program inside their functions, so that `--help` answers at once.
 Exit codes: 0 success, 1 failure, 2 wrong usage or settings, 130 interrupted.
@@ -19,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
-from voice_agent.config import KEYS, Given, load_settings
+from voice_agent.config import KEYS, Given, Source, load_settings
 from voice_agent.errors import ConfigError, VoiceAgentError
 
 COMMANDS = ("serve", "models", "report", "bench", "config")
@@ -105,9 +106,9 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | No
     try:
         if getattr(args, "needs_settings", True):
             given = _given(args)
-            args.settings, args.provenance = load_settings(
-                given, os.environ if environ is None else environ, args.config
-            )
+            source = Source.of(given, os.environ if environ is None else environ, args.config)
+            args.settings, args.provenance = load_settings(source.cli, source.environ, args.config)
+            args.source = source
         code: int = args.run(args)
         sys.stdout.flush()
     except ConfigError as error:

@@ -13,9 +13,12 @@ examples:
   voice-agent serve
   voice-agent serve --port 9000 --greeting "Hello, how can I help?"
   voice-agent serve --llm /models/other.gguf --trace-dir traces
+  voice-agent serve --lan                       phones on this network join with a QR code
   VOICE_AGENT_API_KEYS=KEY1,KEY2 voice-agent serve --host 0.0.0.0
+  voice-agent serve --config agent.toml         read again when it changes, or on SIGHUP
 
-Ctrl-C or SIGTERM ends all calls and the server; the exit code is then 0.
+Ctrl-C or SIGTERM ends all calls and the server; the exit code is then 0. docs/deploy.md has more about phones,
+proxies and settings that change while calls go on.
 """
 
 
@@ -28,6 +31,12 @@ def register(commands: Commands) -> None:
     )
     parser.add_argument("--host", help="address to listen on (default 127.0.0.1)")
     parser.add_argument("--port", help="port to listen on; 0 takes a free one (default 8080)")
+    parser.add_argument(
+        "--lan",
+        action="store_true",
+        default=None,
+        help="HTTPS for phones on this network, which join with a one-time link",
+    )
     parser.add_argument("--profile", metavar="NAME", help="set of models: default or small")
     parser.add_argument("--max-sessions", metavar="N", help="calls at the same time")
     parser.add_argument("--llm", metavar="FILE", help="a GGUF file instead of the profile's, or `scripted`")
@@ -49,4 +58,4 @@ def register(commands: Commands) -> None:
 def run(args: argparse.Namespace) -> int:
     from voice_agent.app import serve
 
-    return serve(args.settings)
+    return serve(args.settings, args.source)

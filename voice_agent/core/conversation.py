@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from voice_agent.core.agent_floor import Agent, AgentFloor
 from voice_agent.core.caller_floor import CallerFloor, CallerSettings, User
-from voice_agent.core.commands import Command, Message
+from voice_agent.core.commands import Command, Message, ReadAhead
 from voice_agent.core.events import (
     AudioScored,
     CallEnded,
@@ -18,6 +18,7 @@ from voice_agent.core.events import (
     DeadlineReached,
     Event,
     InterruptAsked,
+    PromptChanged,
     ReplyFailed,
     SpeechDipped,
     SpeechPaused,
@@ -117,9 +118,10 @@ class Conversation:
             case InterruptAsked():
                 if self._agent.has_floor:
                     self._agent.cancel("asked")
+            case PromptChanged(prompt=prompt):
+                self._instruct(prompt)
             case CallStarted():
-                if self._settings.greeting.strip() and self._agent.reply is None:
-                    self._agent.speak(0, self._settings.greeting.strip())
+                self._greet()
             case CallEnded():
                 self._agent.cancel("ended")
                 self._ended = True
@@ -128,3 +130,13 @@ class Conversation:
                 self._agent.handle(event)
             case _:
                 self._agent.handle(event)
+
+    def _greet(self) -> None:
+        if self._settings.greeting.strip() and self._agent.reply is None:
+            self._agent.speak(0, self._settings.greeting.strip())
+
+    def _instruct(self, prompt: str) -> None:
+        self._history.instruct(prompt)
+        if self.user is User.SILENT and self.agent is Agent.IDLE:
+            # Nobody waits: the model reads it now rather than before the next answer.
+            self._out.append(ReadAhead(self._history.with_user("Hello")))

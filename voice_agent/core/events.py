@@ -169,6 +169,14 @@ class InterruptAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class PromptChanged:
+    """The operator has changed the system prompt; it counts from the next reply on."""
+
+    at: float
+    prompt: str
+
+
+@dataclass(frozen=True, slots=True)
 class DeadlineReached:
     """The moment asked for by `Conversation.deadline` has passed."""
 
@@ -199,6 +207,7 @@ Event = (
     | PlayoutEnded
     | TextTyped
     | InterruptAsked
+    | PromptChanged
     | DeadlineReached
     | CallEnded
 )

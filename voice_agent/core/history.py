@@ -11,12 +11,17 @@ from voice_agent.core.commands import Message
 
 class History:
     def __init__(self, system_prompt: str) -> None:
-        self._system = (Message("system", system_prompt),) if system_prompt.strip() else ()
+        self._system: tuple[Message, ...] = ()
         self._messages: list[Message] = []
+        self.instruct(system_prompt)
 
     @property
     def messages(self) -> tuple[Message, ...]:
         return (*self._system, *self._messages)
+
+    def instruct(self, system_prompt: str) -> None:
+        """Replace the system prompt; empty: none."""
+        self._system = (Message("system", system_prompt),) if system_prompt.strip() else ()
 
     def with_user(self, text: str) -> tuple[Message, ...]:
         """The messages as they would be after `text`, without changing anything (speculation)."""

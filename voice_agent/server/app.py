@@ -9,6 +9,7 @@
 | POST /api/offer | {sdp, type, …} -> {sdp, type, session_id} |
 | GET /api/sessions/{id}/report, …/history | JSON, also for a while after the call |
 | DELETE /api/sessions/{id} | hang up |
+| POST /join | on the local network: a one-time key for a cookie |
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from starlette.routing import BaseRoute, Route
 
 from voice_agent.errors import OfferError, VoiceAgentError
 from voice_agent.server import responses
+from voice_agent.server.joining import JOIN_PATH, Entrance, join_endpoint
 from voice_agent.server.metrics import Metrics
 from voice_agent.server.offers import read_offer
 from voice_agent.server.ports import Calls
@@ -38,9 +40,16 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def create_app(
-    calls: Calls, settings: Settings, metrics: Metrics, web_root: Path, *, body_timeout: float = 10.0
+    calls: Calls,
+    settings: Settings,
+    metrics: Metrics,
+    web_root: Path,
+    *,
+    body_timeout: float = 10.0,
+    entrance: Entrance | None = None,
 ) -> Starlette:
-    """`body_timeout` is how many seconds a client may take to send an offer. Raises ConfigError: no page there."""
+    """`body_timeout` is how many seconds a client may take to send an offer; `entrance` lets devices of the local
+    network join. Raises ConfigError: no page there."""
     files = list_files(web_root)
     routes: list[BaseRoute] = [Route(path, _page_file(file)) for path, file in files.items()]
     routes += _probes(calls, metrics)
@@ -50,7 +59,9 @@ def create_app(
         Route("/api/sessions/{session_id}/history", _record(calls.history)),
         Route("/api/sessions/{session_id}", _hang_up(calls), methods=["DELETE"]),
     ]
-    policy = policy_for(settings.server, [*files, "/healthz", "/readyz"])
+    if entrance is not None:
+        routes.append(Route(JOIN_PATH, join_endpoint(entrance.devices, body_timeout), methods=["POST"]))
+    policy = policy_for(settings.server, files, entrance)
     app = Starlette(
         routes=routes,
         middleware=[Middleware(SecurityMiddleware, policy=policy)],

@@ -12,7 +12,9 @@ import errno
 import ipaddress
 import logging
 import socket
+import ssl
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import cast
 
 import uvicorn
@@ -31,7 +33,7 @@ stop may take for everything else."""
 MAX_CONNECTIONS = 512
 """Open at a time; one more is closed at once. Idle ones must not use up the files that running calls need."""
 _HEAD_TIMEOUT = 10.0
-"""Seconds from a connection's beginning until its first request must be whole."""
+"""Seconds from a connection's beginning until its first request must be whole; with TLS, the same for the handshake."""
 
 
 class _GuardedProtocol(H11Protocol):
@@ -52,8 +54,9 @@ class _GuardedProtocol(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, started: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, tls: ssl.SSLContext | None, started: Callable[[], None]) -> None:
         super().__init__(config)
+        self._tls = tls
         self._on_started = started
 
     @contextlib.contextmanager
@@ -62,18 +65,36 @@ class _Server(uvicorn.Server):
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        await super().startup(sockets)
+        """uvicorn's own gives a client a minute for the TLS handshake, and meanwhile counts it nowhere."""
+        make = partial(
+            _GuardedProtocol,
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.lifespan.state,
+        )
+        patience = _HEAD_TIMEOUT if self._tls else None
+        loop = asyncio.get_running_loop()
+        self.servers = [
+            await loop.create_server(make, sock=one, ssl=self._tls, ssl_handshake_timeout=patience)
+            for one in sockets or []
+        ]
+        self.started = True
         self._on_started()
 
 
 async def run_server(
-    app: ASGIApp, settings: Settings, *, on_started: Callable[[str], None], stop: asyncio.Event
+    app: ASGIApp,
+    settings: Settings,
+    *,
+    on_started: Callable[[str], None],
+    stop: asyncio.Event,
+    tls: ssl.SSLContext | None = None,
 ) -> None:
     """Serve until `stop` is set; then return within three seconds whatever clients do.
 
-    `on_started` is called once with the address to open, when requests are answered. Raises VoiceAgentError with a
-    text for the user if the address cannot be used, ConfigError if it would be open to everybody by accident.
-    Cancelling is safe: the server stops the same way.
+    With `tls` it speaks HTTPS and nothing else. `on_started` is called once with the address to open, when requests are
+    answered. Raises VoiceAgentError with a text for the user if the address cannot be used, ConfigError if it would be
+    open to everybody by accident. Cancelling is safe: the server stops the same way.
     """
     listener = await open_listener(settings.server)
     config = uvicorn.Config(
@@ -86,7 +107,7 @@ async def run_server(
         server_header=False,
         proxy_headers=False,  # nothing here depends on the client's address, so nobody need be trusted about it
     )
-    server = _Server(config, lambda: on_started(url_of(listener)))
+    server = _Server(config, tls, lambda: on_started(url_of(listener, "https" if tls else "http")))
     with listener:
         serving = asyncio.create_task(server.serve([listener]), name="http server")
         stopping = asyncio.create_task(stop.wait(), name="http stop")
@@ -152,10 +173,10 @@ def _bind_problem(where: str, port: int, error: OSError) -> str:
     return f"cannot listen on {where}: {error}"
 
 
-def url_of(listener: socket.socket) -> str:
+def url_of(listener: socket.socket, scheme: str = "http") -> str:
     """The address to open in a browser; a wildcard becomes loopback, which it includes."""
     host, port = listener.getsockname()[:2]
     address = ipaddress.ip_address(host.partition("%")[0])
     if address.is_unspecified:
         host = "127.0.0.1" if address.version == 4 else "::1"
-    return f"http://[{host}]:{port}/" if address.version == 6 else f"http://{host}:{port}/"
+    return f"{scheme}://[{host}]:{port}/" if address.version == 6 else f"{scheme}://{host}:{port}/"

@@ -7,7 +7,8 @@ A server on 127.0.0.1 is not private: any web page the user visits can send requ
 - Sec-Fetch-Site: browsers say so when a request without Origin (an image, a script, a frame) comes from another site.
 
 Programs that are not browsers send neither Origin nor Sec-Fetch-Site and pass. When keys are set, everything but the
-page's files and the two probes also needs one of them.
+page's files and the two probes also needs one of them. On the local network (`serve --lan`) everything but /healthz
+and the exchange of a one-time key needs a key or the cookie of a device that has joined.
 
 `refusal` is a pure function of the facts; `SecurityMiddleware` gathers the facts and acts on the answer.
 """
@@ -24,6 +25,8 @@ from urllib.parse import parse_qs
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from voice_agent.server.join_page import join_page
+from voice_agent.server.joining import COOKIE, JOIN_PATH, Entrance
 from voice_agent.server.responses import error_response
 from voice_agent.settings import ServerSettings
 
@@ -55,6 +58,8 @@ class Policy:
     keys_required: bool
     public_paths: frozenset[str]
     """Exact paths that need no key."""
+    entrance: Entrance | None = None
+    """How devices of the local network come in; None: they do not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,10 @@ class RequestFacts:
     fetch_dest: str = ""
     keys: tuple[str, ...] = ()
     """Every key presented, from Authorization and from the query."""
+    cookies: tuple[str, ...] = ()
+    """Values of our cookie."""
+    wants_page: bool = False
+    """A person opens an address: the answer may be a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +90,18 @@ class Refusal:
     message: str
 
 
-def policy_for(settings: ServerSettings, public_paths: Iterable[str]) -> Policy:
+def policy_for(settings: ServerSettings, page: Iterable[str], entrance: Entrance | None = None) -> Policy:
+    """`page` has the paths of the page's files, which hold no secret: with static keys only, they are open to all."""
     allowed = [parsed for text in settings.allowed_hosts if (parsed := _parse_host(_bracketed(text)))]
     own = _parse_host(_bracketed(settings.host))
+    names = entrance.names if entrance else [*_LOOPBACK_NAMES, *([own[0]] if own else [])]
     return Policy(
-        host_names=frozenset([*_LOOPBACK_NAMES, *(name for name, _ in allowed), *([own[0]] if own else [])]),
+        host_names=frozenset([*(name for name, _ in allowed), *names]),
         origins=frozenset(allowed),
         api_keys=tuple(key.encode() for key in settings.api_keys if key),
-        keys_required=bool(settings.api_keys),
-        public_paths=frozenset(public_paths),
+        keys_required=bool(settings.api_keys) or settings.lan,
+        public_paths=frozenset(["/healthz", JOIN_PATH] if settings.lan else [*page, "/healthz", "/readyz"]),
+        entrance=entrance,
     )
 
 
@@ -105,14 +117,26 @@ def refusal(facts: RequestFacts, policy: Policy) -> Refusal | None:
             return Refusal(403, "foreign_origin", f"pages of {text[:100] or 'nowhere'} may not use this server")
     if not facts.origins and facts.fetch_site in ("cross-site", "same-site") and not _opens_the_page(facts):
         return Refusal(403, "foreign_site", "another site's page may not use this server")
-    if policy.keys_required and facts.path not in policy.public_paths and not _any_key(facts.keys, policy.api_keys):
-        return Refusal(401, "unauthorized", "this server needs a key: 'Authorization: Bearer KEY' or '?key=KEY'")
+    if policy.keys_required and facts.path not in policy.public_paths and not _may_enter(facts, policy):
+        return Refusal(401, "unauthorized", _NEEDS_KEY if policy.entrance is None else _NEEDS_JOINING)
     return None
+
+
+_NEEDS_KEY = "this server needs a key: 'Authorization: Bearer KEY' or '?key=KEY'"
+_NEEDS_JOINING = (
+    "this agent is private: open the link (or scan the QR code) shown where the agent was started, once per device; "
+    "programs send 'Authorization: Bearer KEY' with one of api_keys"
+)
+
+
+def _may_enter(facts: RequestFacts, policy: Policy) -> bool:
+    joined = policy.entrance is not None and policy.entrance.devices.know(facts.cookies)
+    return _any_key(facts.keys, policy.api_keys) or joined
 
 
 def exposure(settings: ServerSettings, addresses: Iterable[str]) -> str | None:
     """Why listening on these IP addresses would be careless; None if it is fine."""
-    if settings.api_keys or settings.allow_open:
+    if settings.api_keys or settings.allow_open or settings.lan:
         return None
     beyond = [address for address in addresses if not ipaddress.ip_address(address.partition("%")[0]).is_loopback]
     if not beyond:
@@ -168,6 +192,8 @@ def _any_key(presented: tuple[str, ...], keys: tuple[bytes, ...]) -> bool:
 def gather_facts(scope: Scope) -> RequestFacts:
     headers = Headers(scope=scope)
     query = parse_qs(scope.get("query_string", b"").decode("latin-1"))
+    fetch_dest = headers.get("sec-fetch-dest", "")
+    by_hand = scope.get("method") in ("GET", "HEAD") and "text/html" in headers.get("accept", "")
     bearer = [text[7:].strip() for text in headers.getlist("authorization") if text[:7].lower() == "bearer "]
     return RequestFacts(
         path=scope["path"],
@@ -177,9 +203,16 @@ def gather_facts(scope: Scope) -> RequestFacts:
         origins=tuple(headers.getlist("origin")),
         fetch_site=headers.get("sec-fetch-site", ""),
         fetch_mode=headers.get("sec-fetch-mode", ""),
-        fetch_dest=headers.get("sec-fetch-dest", ""),
+        fetch_dest=fetch_dest,
         keys=(*bearer, *query.get("key", ())),
+        cookies=_cookies(headers),
+        wants_page=fetch_dest == "document" or (by_hand and not fetch_dest),
     )
+
+
+def _cookies(headers: Headers) -> tuple[str, ...]:
+    pairs = [pair.strip().partition("=") for line in headers.getlist("cookie") for pair in line.split(";")]
+    return tuple(value for name, _, value in pairs if name == COOKIE)
 
 
 class SecurityMiddleware:
@@ -196,16 +229,21 @@ class SecurityMiddleware:
 
         async def send_secured(message: Message) -> None:
             if message["type"] in ("http.response.start", "websocket.http.response.start"):
-                MutableHeaders(scope=message).update(RESPONSE_HEADERS)
+                headers = MutableHeaders(scope=message)
+                for name, value in RESPONSE_HEADERS.items():
+                    headers.setdefault(name, value)
             await send(message)
 
-        refused = refusal(gather_facts(scope), self._policy)
+        facts = gather_facts(scope)
+        refused = refusal(facts, self._policy)
         if refused is None:
             await self._app(scope, receive, send_secured)
         elif scope["type"] == "websocket" and "websocket.http.response" not in scope.get("extensions", {}):
             # The server answers a close before accept with a plain 403.
             await send({"type": "websocket.close", "code": 1008, "reason": refused.code})
+        elif refused.status == 401 and facts.wants_page and self._policy.entrance is not None:
+            await join_page()(scope, receive, send_secured)
         else:
-            headers = {"WWW-Authenticate": "Bearer"} if refused.status == 401 else None
-            response = error_response(refused.status, refused.code, refused.message, headers)
+            challenge = {"WWW-Authenticate": "Bearer"} if refused.status == 401 else None
+            response = error_response(refused.status, refused.code, refused.message, challenge)
             await response(scope, receive, send_secured)

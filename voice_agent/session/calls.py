@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from voice_agent.core.conversation import Conversation
+from voice_agent.engines.ports import TextToSpeech
 from voice_agent.errors import OfferError
 from voice_agent.session.factory import SessionFactory
 from voice_agent.session.session import Session
@@ -81,12 +82,27 @@ class CallBook:
         self._loading = what
 
     def open(self, factory: SessionFactory) -> None:
-        """Everything is loaded and warm: calls are accepted from now on."""
+        """Everything is loaded and warm: calls are accepted from now on.
+
+        Called again, further calls are built by the new factory; running ones keep what they have.
+        """
         self._factory, self._loading = factory, []
 
+    def change_prompt(self, prompt: str) -> None:
+        """Running calls follow this system prompt from their next reply on."""
+        for record in self._records.values():
+            if record.session is not None:
+                record.session.change_prompt(prompt)
+
+    async def wait_unused(self, voice: TextToSpeech) -> None:
+        """Until the last call that speaks with this voice has ended; further calls must have another by now."""
+        sessions = [(key, record.session) for key, record in self._records.items()]
+        users = [self._running[key] for key, session in sessions if session is not None and session.uses(voice)]
+        if users:
+            await asyncio.wait(users)
+
     async def accept(self, sdp: str, type: str, fields: dict[str, Any], /) -> tuple[str, str, str]:
-        factory = self._factory
-        if factory is None or self._closing:
+        if self._factory is None or self._closing:
             raise OfferError(503, "loading", "the models are still loading; try again in a few seconds")
         if self._taken >= self._limit:
             raise OfferError(503, "full", f"all {self._limit} lines are busy; try again later")
@@ -95,7 +111,7 @@ class CallBook:
         try:
             transport, answer = await self._connect(sdp, type)
             try:
-                session = factory.build(session_id, transport)
+                session = self._factory.build(session_id, transport)  # the newest, which may have come meanwhile
             except BaseException:
                 await transport.close("error")
                 raise

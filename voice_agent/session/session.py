@@ -39,6 +39,7 @@ from voice_agent.core.events import (
     PlayheadMoved,
     PlayoutBegan,
     PlayoutEnded,
+    PromptChanged,
     ReplyFailed,
     TranscriptReady,
 )
@@ -131,6 +132,13 @@ class Session:
     def hang_up(self) -> None:
         """End the call from our side."""
         self._over.set()
+
+    def change_prompt(self, prompt: str) -> None:
+        """Another system prompt from the next reply on."""
+        self.happened(PromptChanged(self._clock(), prompt))
+
+    def uses(self, voice: TextToSpeech) -> bool:
+        return self._engines.tts is voice
 
     def happened(self, event: Event) -> None:
         """Decide on one event and perform the answer now. Events caused by performing are decided in order after."""
