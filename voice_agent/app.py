@@ -127,7 +127,7 @@ async def _serve(settings: Settings, paths: ModelPaths) -> None:
 async def _open_when_loaded(engines: EngineRoom, calls: CallBook, settings: Settings, metrics: Metrics) -> None:
     began = time.monotonic()
     await engines.load(calls.loading)
-    calls.open(SessionFactory(settings, engines.activity, engines.for_calls(), metrics))
+    calls.open(SessionFactory(settings, engines.activity, engines.for_calls(), metrics, engines.voice_name))
     print(f"ready after {time.monotonic() - began:.1f} s: {settings.server.max_sessions} calls at a time", flush=True)
 
 
@@ -177,6 +177,10 @@ class EngineRoom:
     def activity(self) -> SileroVad:
         vad: SileroVad = self._loaded["voice activity"]
         return vad
+
+    @property
+    def voice_name(self) -> str:
+        return self._paths.tts.stem
 
     def for_calls(self) -> CallEngines:
         loaded = self._loaded

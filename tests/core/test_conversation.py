@@ -13,6 +13,7 @@ from voice_agent.core.commands import (
     CancelReply,
     CloseReply,
     CommitTurn,
+    Message,
     PausePlayout,
     PrepareReply,
     ReadAhead,
@@ -22,7 +23,7 @@ from voice_agent.core.commands import (
     ScoreAudio,
     Speak,
 )
-from voice_agent.core.conversation import ConversationSettings
+from voice_agent.core.conversation import Conversation, ConversationSettings
 from voice_agent.core.endpointing import DelaySettings
 from voice_agent.core.events import (
     AudioScored,
@@ -31,6 +32,7 @@ from voice_agent.core.events import (
     InterruptAsked,
     ReplyComplete,
     ReplyFailed,
+    SettingsChanged,
     SpeechDipped,
     SpeechPaused,
     SpeechStarted,
@@ -356,3 +358,21 @@ def test_the_sound_is_asked_only_where_the_words_leave_it_open() -> None:
         prepared = only(call.say(0.0, 1.5, MOON), PrepareReply)
         done = call.happen(1.8, WordsScored(1.8, prepared.reply, words))
         assert sum(isinstance(command, ScoreAudio) for command in done) == asked
+
+
+def test_a_new_prompt_is_read_ahead_only_while_nothing_else_is_under_way() -> None:
+    call = Scenario(certain())
+    assert [m.content for m in only(call.happen(0.5, SettingsChanged(0.5, None, "Be long.")), ReadAhead).messages] == [
+        "Be long.",
+        "I",
+    ]
+    call.say(1.0, 2.0, MOON)
+    assert call.happen(2.3, SettingsChanged(2.3, "de", "Be short.")) == []
+    assert call.conversation.messages[0].content == "Be short."
+
+
+def test_who_comes_back_after_a_lost_connection_is_not_greeted_again() -> None:
+    earlier = (Message("system", "Old."), Message("user", MOON), Message("assistant", "Far."))
+    conversation = Conversation(ConversationSettings("New.", "Hello!"), earlier)
+    assert conversation.handle(CallStarted(0.0), 0.0) == []
+    assert [message.content for message in conversation.messages] == ["New.", MOON, "Far."]

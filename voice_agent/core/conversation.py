@@ -19,6 +19,7 @@ from voice_agent.core.events import (
     Event,
     InterruptAsked,
     ReplyFailed,
+    SettingsChanged,
     SpeechDipped,
     SpeechPaused,
     SpeechStarted,
@@ -41,12 +42,14 @@ class ConversationSettings:
 
 
 class Conversation:
-    def __init__(self, settings: ConversationSettings) -> None:
+    def __init__(self, settings: ConversationSettings, earlier: tuple[Message, ...] = ()) -> None:
+        """`earlier` is what was said before a lost connection; whoever comes back is not greeted again."""
         self._settings = settings
         self._out: list[Command] = []
-        self._history = History(settings.system_prompt)
+        self._history = History(settings.system_prompt, earlier)
         self._agent = AgentFloor(self._history, settings.budget, settings.apology, self._out)
         self._caller = CallerFloor(settings.caller, self._agent, self._history, settings.budget, self._out)
+        self._greeting = "" if earlier else settings.greeting.strip()
         self._ended = False
 
     @property
@@ -118,8 +121,9 @@ class Conversation:
                 if self._agent.has_floor:
                     self._agent.cancel("asked")
             case CallStarted():
-                if self._settings.greeting.strip() and self._agent.reply is None:
-                    self._agent.speak(0, self._settings.greeting.strip())
+                self._greet()
+            case SettingsChanged():
+                self._change(event)
             case CallEnded():
                 self._agent.cancel("ended")
                 self._ended = True
@@ -128,3 +132,16 @@ class Conversation:
                 self._agent.handle(event)
             case _:
                 self._agent.handle(event)
+
+    def _greet(self) -> None:
+        if self._greeting and self._agent.reply is None:
+            self._agent.speak(0, self._greeting)
+
+    def _change(self, event: SettingsChanged) -> None:
+        """A turn that is open goes on as it began; what it asks for next uses the new settings."""
+        if event.language is not None:
+            self._caller.change_language(event.language)
+        if event.system_prompt is not None:
+            self._history.set_system(event.system_prompt)
+            if self._caller.turn is None and self._agent.reply is None:
+                self._caller.read_ahead()  # otherwise the next reply would wait for the new prompt to be read

@@ -169,6 +169,16 @@ class InterruptAsked:
 
 
 @dataclass(frozen=True, slots=True)
+class SettingsChanged:
+    """The caller wants something else from the next turn on. None: as before."""
+
+    at: float
+    language: str | None = None
+    """ISO 639-1 code, or `auto`."""
+    system_prompt: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class DeadlineReached:
     """The moment asked for by `Conversation.deadline` has passed."""
 
@@ -199,6 +209,7 @@ Event = (
     | PlayoutEnded
     | TextTyped
     | InterruptAsked
+    | SettingsChanged
     | DeadlineReached
     | CallEnded
 )

@@ -10,9 +10,14 @@ from voice_agent.core.commands import Message
 
 
 class History:
-    def __init__(self, system_prompt: str) -> None:
-        self._system = (Message("system", system_prompt),) if system_prompt.strip() else ()
-        self._messages: list[Message] = []
+    def __init__(self, system_prompt: str, earlier: tuple[Message, ...] = ()) -> None:
+        """`earlier` is what was said before a connection was lost: messages of another history."""
+        self.set_system(system_prompt)
+        self._messages = [message for message in earlier if message.role != "system"]
+
+    def set_system(self, prompt: str) -> None:
+        """From now on the model reads this first; empty: nothing."""
+        self._system = (Message("system", prompt),) if prompt.strip() else ()
 
     @property
     def messages(self) -> tuple[Message, ...]:

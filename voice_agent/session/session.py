@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from voice_agent.audio.playout import PlayoutDrained, PlayoutNotice, PlayoutStarted
@@ -40,10 +40,12 @@ from voice_agent.core.events import (
     PlayoutBegan,
     PlayoutEnded,
     ReplyFailed,
+    SettingsChanged,
     TranscriptReady,
 )
 from voice_agent.engines.ports import ChatMessage, ChatRequest, EndOfTurn, LanguageModel, SpeechToText, TextToSpeech
 from voice_agent.errors import EngineError
+from voice_agent.session.choices import Choices
 from voice_agent.session.listening import Listening
 from voice_agent.session.messages import handle_message
 from voice_agent.session.publisher import Publisher
@@ -131,6 +133,18 @@ class Session:
     def hang_up(self) -> None:
         """End the call from our side."""
         self._over.set()
+
+    def choose(self, choices: Choices) -> None:
+        """Take the caller's wishes for the turns to come; a reply that is being spoken stays as it is."""
+        if choices.speed is not None:
+            self._speaking = replace(self._speaking, speed=choices.speed)
+        if choices.language is not None:
+            language = None if choices.language == "auto" else choices.language
+            self._settings = replace(self._settings, language=language)
+        if choices.language is not None or choices.prompt is not None:
+            self.happened(SettingsChanged(self._clock(), choices.language, choices.prompt))
+        self._trace.record("note", choices=asdict(choices))
+        self._publisher.say("settings", **asdict(choices))
 
     def happened(self, event: Event) -> None:
         """Decide on one event and perform the answer now. Events caused by performing are decided in order after."""
