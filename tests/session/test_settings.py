@@ -36,8 +36,8 @@ def test_a_new_language_is_what_is_listened_for() -> None:
     chosen = [(0.5, settings(language="de")), (4.0, settings(language="auto"))]
     call = Call([(1.0, 2.0), (5.0, 6.0)], ["Wie weit?", "How far?"], [ANSWER], at=chosen, seconds=9.0).run()
     languages = [language for _, language, _ in call.stt.asked]
-    assert languages == sorted(languages, key="de".__ne__)
-    assert set(languages) == {"de", None}
+    assert languages[0] == "de"
+    assert languages[-1] is None
 
 
 def test_an_empty_prompt_leaves_no_system_message() -> None:
