@@ -46,7 +46,7 @@ export class TranscriptView {
 
   add(entry) {
     const text = make("p", { class: "words" });
-    const item = make("li", { class: `line ${entry.role}`, "data-turn": entry.turn ?? "" });
+    const item = make("div", { class: `line ${entry.role}`, "data-turn": entry.turn ?? "" });
     if (entry.role !== "note") item.append(make("span", { class: "who" }, entry.role === "user" ? "You" : "Agent"));
     item.append(text);
     this.lines.set(entry, { item, text, clauses: [] });
