@@ -4,7 +4,7 @@ import { CallProblem, refusalProblem } from "./problems.js";
 
 const GATHERING_MS = 1000; // host candidates are there in milliseconds; do not wait for a slow interface
 const CONNECT_MS = 15000;
-const DISCONNECTED_MS = 3000; // "disconnected" often heals by itself
+const DISCONNECTED_MS = 1000; // it may heal by itself, but the browser has waited for seconds before it says so
 
 export class Call {
   /**
