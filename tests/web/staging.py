@@ -85,7 +85,7 @@ def start_call(page: Page) -> None:
     wait_until(page, "voiceAgent.state.page === 'live'")
 
 
-def screenshot(page: Page, name: str) -> None:
-    """Kept only where somebody wants to look: VOICE_AGENT_SCREENSHOTS=DIR."""
-    if folder := os.environ.get("VOICE_AGENT_SCREENSHOTS"):
-        page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
+def screenshot(page: Page, name: str, *, whole: bool = True) -> None:
+    """Kept only where somebody wants to look: PAGE_SCREENSHOTS=DIR."""
+    if folder := os.environ.get("PAGE_SCREENSHOTS"):
+        page.screenshot(path=Path(folder) / f"{name}.png", full_page=whole)

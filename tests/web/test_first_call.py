@@ -93,7 +93,9 @@ def test_it_listens_soon_after_the_press(browser: Browser, capsys: pytest.Captur
 def test_the_script_stays_small(browser: Browser) -> None:
     with serving(ScriptedAgent()) as url, open_page(browser, url) as page:
         wait_until(page, "window.voiceAgent !== undefined")
-        entries = page.evaluate("performance.getEntriesByType('resource').map((one) => [one.name, one.decodedBodySize])")
+        entries = page.evaluate(
+            "performance.getEntriesByType('resource').map((one) => [one.name, one.decodedBodySize])"
+        )
     sent = {address.removeprefix(url): size for address, size in entries if address.endswith(".js")}
     written = {str(path.relative_to(WEB)): path.stat().st_size for path in Path(WEB).rglob("*.js")}
     assert sent == written, "every module is used, and none comes from elsewhere"
