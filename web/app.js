@@ -77,7 +77,7 @@ function show() {
   setText(byId("call"), problem?.code === "gone" ? "Reconnect" : BUTTON[page]);
   byId("interrupt").disabled = !live || agent === "idle";
   byId("text").disabled = byId("send").disabled = !live;
-  byId("mute").disabled = !live;
+  byId("mute").disabled = !live && page !== "reconnecting";
   byId("mute").setAttribute("aria-pressed", String(devices.muted));
   showActivity({ page, user, agent, muted: devices.muted, silent: devices.silent });
   showProblem(problem, secondsLeft(problem));

@@ -116,7 +116,7 @@ export class Call {
   /** From now on the agent hears this stream. */
   async hear(stream) {
     this.stream = stream;
-    await this.sender?.replaceTrack(stream.getAudioTracks()[0]);
+    if (!this.over) await this.sender?.replaceTrack(stream.getAudioTracks()[0]);
   }
 
   hangUp() {

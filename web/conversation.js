@@ -16,31 +16,31 @@ export function newConversation() {
 }
 
 /** Apply one server event; unknown types change nothing. */
-export function apply(conversation, event) {
-  const { state } = conversation;
-  if (conversation.events.push({ call: conversation.call, event }) > KEPT_EVENTS) conversation.events.shift();
+export function apply(talk, event) {
+  const { state } = talk;
+  if (talk.events.push({ call: talk.call, event }) > KEPT_EVENTS) talk.events.shift();
   switch (event.type) {
     case "session.started":
-      begin(conversation, event);
+      begin(talk, event);
       break;
     case "state":
       Object.assign(state, { user: event.user ?? state.user, agent: event.agent ?? state.agent });
       break;
     case "transcript.partial":
     case "transcript.final":
-      Object.assign(userLine(conversation, event.turn), { text: event.text, final: event.type === "transcript.final" });
+      Object.assign(userLine(talk, event.turn), { text: event.text, final: event.type === "transcript.final" });
       break;
     case "reply.text":
-      agentLine(conversation, event.turn).clauses[event.clause] = event.text;
+      agentLine(talk, event.turn).clauses[event.clause] = event.text;
       break;
     case "reply.heard":
-      agentLine(conversation, event.turn).heard = event.text;
+      agentLine(talk, event.turn).heard = event.text;
       break;
     case "reply.done":
-      finishReply(conversation, event);
+      finishReply(talk, event);
       break;
     case "turn.report":
-      keepReport(conversation, event.report);
+      keepReport(talk, event.report);
       break;
     case "error":
       state.last_error = { code: event.code, message: event.message };
@@ -51,8 +51,8 @@ export function apply(conversation, event) {
   }
 }
 
-function begin(conversation, event) {
-  const { state, transcript, sessions } = conversation;
+function begin(talk, event) {
+  const { state, transcript, sessions } = talk;
   Object.assign(state, { session_id: event.session_id, budget_ms: event.budget_ms, continued: Boolean(event.continued) });
   sessions.push(event.session_id);
   const last = transcript[transcript.length - 1];
@@ -61,45 +61,45 @@ function begin(conversation, event) {
 }
 
 /** The connection is lost: close what is open, and expect the next one. */
-export function loseConnection(conversation) {
-  for (const entry of conversation.transcript) {
-    if (entry.call !== conversation.call) continue;
+export function loseConnection(talk) {
+  for (const entry of talk.transcript) {
+    if (entry.call !== talk.call) continue;
     if (entry.role === "agent" && !entry.done) Object.assign(entry, { done: true, interrupted: true });
     if (entry.role === "user") entry.final = true;
   }
-  conversation.transcript.push({ role: "note", call: conversation.call, text: "The connection was lost." });
-  conversation.before = highestTurn(conversation);
-  conversation.call += 1;
-  Object.assign(conversation.state, { user: "silent", agent: "idle" });
+  talk.transcript.push({ role: "note", call: talk.call, text: "The connection was lost." });
+  talk.before = highestTurn(talk);
+  talk.call += 1;
+  Object.assign(talk.state, { user: "silent", agent: "idle" });
 }
 
 function highestTurn({ transcript, reports }) {
   return Math.max(0, ...[...transcript, ...reports].map((one) => one.turn ?? 0));
 }
 
-function userLine(conversation, turn) {
-  return line(conversation, "user", turn, { text: "", final: false });
+function userLine(talk, turn) {
+  return line(talk, "user", turn, { text: "", final: false });
 }
 
-function agentLine(conversation, turn) {
-  return line(conversation, "agent", turn, { clauses: [], heard: "", done: false, interrupted: false });
+function agentLine(talk, turn) {
+  return line(talk, "agent", turn, { clauses: [], heard: "", done: false, interrupted: false });
 }
 
 function find({ transcript, call, before }, role, turn) {
   return transcript.find((one) => one.role === role && one.call === call && one.turn === turn + before);
 }
 
-function line(conversation, role, turn, empty) {
-  const found = find(conversation, role, turn);
+function line(talk, role, turn, empty) {
+  const found = find(talk, role, turn);
   if (found) return found;
-  const made = { role, call: conversation.call, turn: turn + conversation.before, ...empty };
-  conversation.transcript.push(made);
+  const made = { role, call: talk.call, turn: turn + talk.before, ...empty };
+  talk.transcript.push(made);
   return made;
 }
 
-function finishReply(conversation, event) {
-  if (!find(conversation, "agent", event.turn) && !event.heard_text) return; // cancelled before a word: nothing to show
-  Object.assign(agentLine(conversation, event.turn), {
+function finishReply(talk, event) {
+  if (!find(talk, "agent", event.turn) && !event.heard_text) return; // cancelled before a word: nothing to show
+  Object.assign(agentLine(talk, event.turn), {
     heard: event.heard_text ?? "", done: true, interrupted: Boolean(event.interrupted),
   });
 }

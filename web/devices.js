@@ -19,8 +19,8 @@ export class Devices {
       this.setVolume();
       keep("volume", this.speaker.volume);
     });
-    byId("microphone").addEventListener("change", () => this.chooseMicrophone(byId("microphone").value));
-    byId("speaker-choice").addEventListener("change", () => this.chooseSpeaker(byId("speaker-choice").value));
+    byId("microphone").addEventListener("change", (event) => this.chooseMicrophone(event.target.value));
+    byId("speaker-choice").addEventListener("change", (event) => this.chooseSpeaker(event.target.value));
     byId("speaker-row").hidden = !Speaker.canChoose;
     navigator.mediaDevices?.addEventListener?.("devicechange", () => this.changed());
     this.setVolume();
@@ -31,6 +31,7 @@ export class Devices {
   async open({ silent }) {
     const microphone = (this.microphone = new Microphone({ raw: this.raw, lost: () => this.lost() }));
     microphone.mute(this.muted);
+    this.waiting = false; // for a microphone to be plugged in
     if (silent) microphone.openSilence();
     else await microphone.open(this.kept.microphone);
     if (this.kept.speaker) this.chooseSpeaker(this.kept.speaker);
@@ -85,6 +86,7 @@ export class Devices {
   async reopen(id) {
     const microphone = this.microphone;
     await microphone.open(id);
+    this.waiting = false;
     if (this.microphone === microphone) this.on.heard(microphone.stream);
   }
 
@@ -109,7 +111,6 @@ export class Devices {
     if (!this.waiting || !this.microphone) return;
     try {
       await this.reopen("");
-      this.waiting = false;
       this.on.problem(null);
     } catch {
       // It was no microphone: wait on.
@@ -118,14 +119,14 @@ export class Devices {
 
   async list() {
     const { microphones, speakers } = await listDevices();
-    fill(byId("microphone"), microphones, this.microphone?.deviceId || this.kept.microphone, "The browser's choice");
-    fill(byId("speaker-choice"), speakers, this.kept.speaker, "The browser's choice");
+    fill(byId("microphone"), microphones, this.microphone?.deviceId || this.kept.microphone);
+    fill(byId("speaker-choice"), speakers, this.kept.speaker);
   }
 }
 
-function fill(select, devices, current = "", nobody) {
+function fill(select, devices, current = "") {
   const options = devices.map(({ id, label }, index) => make("option", { value: id }, label || `Device ${index + 1}`));
-  if (!devices.some(({ id }) => id === "default")) options.unshift(make("option", { value: "" }, nobody));
+  if (!devices.some(({ id }) => id === "default")) options.unshift(make("option", { value: "" }, "The browser's choice"));
   select.replaceChildren(...options);
   const known = [...select.options].some((option) => option.value === current);
   select.value = known ? current : select.options[0].value;

@@ -115,7 +115,7 @@ export class Phone {
 
   /** The big button. */
   press() {
-    if (this.page === "failed" && this.problem?.code === "gone") this.resume();
+    if (this.problem?.code === "gone") this.resume();
     else if (["idle", "ended", "failed"].includes(this.page)) this.start();
     else this.hangUp();
   }

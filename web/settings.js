@@ -33,11 +33,11 @@ export class Settings {
   }
 
   taken() {
-    setText(byId("settings-told"), "The agent will use this from the next turn on.");
+    say("The agent will use this from the next turn on.");
   }
 
   refused(message) {
-    if (byId("settings-told").textContent === TELLING) setText(byId("settings-told"), `Not taken: ${message}`);
+    if (byId("settings-told").textContent === TELLING) say(`Not taken: ${message}`);
   }
 
   /** Remember a device or a volume; the agent need not know. */
@@ -61,7 +61,7 @@ export class Settings {
 
   tell(changed) {
     const sent = this.send({ type: "settings", ...changed });
-    setText(byId("settings-told"), sent ? TELLING : "Kept for the next call.");
+    say(sent ? TELLING : "Kept for the next call.");
   }
 
   show() {
@@ -72,6 +72,10 @@ export class Settings {
     byId("prompt").value = prompt ?? "";
     if (this.server.voice) setText(byId("voice"), `${this.server.voice} (this server has no other)`);
   }
+}
+
+function say(text) {
+  setText(byId("settings-told"), text);
 }
 
 function showSpeed() {

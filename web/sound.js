@@ -34,7 +34,7 @@ export class Microphone {
       this.use(await navigator.mediaDevices.getUserMedia({ audio }));
     } catch (error) {
       // The device of last time may be gone: any other is better than none.
-      if (deviceId && error.name === "OverconstrainedError") return this.open();
+      if (deviceId && /Overconstrained|NotFound/.test(error.name)) return this.open();
       throw microphoneProblem(error);
     }
   }

@@ -1,7 +1,7 @@
 // The past turns side by side: a column per turn, made of its stages, with the budget as a line.
 
 import { byId, make, setText } from "./dom.js";
-import { round, STAGES } from "./waterfall.js";
+import { STAGES } from "./waterfall.js";
 
 const SHOWN = 30;
 
@@ -38,7 +38,7 @@ export class Strip {
 
   makeColumn(report) {
     const over = report.voice_to_voice_ms > report.budget_ms;
-    const facts = [`${round(report.voice_to_voice_ms)} ms`, over ? "over budget" : "within budget"];
+    const facts = [`${Math.round(report.voice_to_voice_ms)} ms`, over ? "over budget" : "within budget"];
     if (report.interrupted) facts.push("interrupted");
     const label = `Turn ${report.turn}: ${facts.join(", ")}`;
     const column = make("button", { type: "button", class: over ? "column over" : "column", "aria-label": label, title: label });
@@ -65,5 +65,5 @@ function trendText(timed) {
   const median = sorted[Math.ceil(sorted.length / 2) - 1]; // nearest rank, as `voice-agent report` has it
   const over = timed.filter((report) => report.voice_to_voice_ms > report.budget_ms).length;
   const turns = timed.length === 1 ? "1 turn" : `${timed.length} turns`;
-  return `Median ${round(median)} ms over ${turns}; ${over} over the budget of ${round(timed[timed.length - 1].budget_ms)} ms.`;
+  return `Median ${Math.round(median)} ms over ${turns}; ${over} over the budget of ${Math.round(timed[timed.length - 1].budget_ms)} ms.`;
 }

@@ -13,7 +13,7 @@ const FLOOR_WORDS = {
 const PAGE_WORDS = {
   idle: ["Talk with the agent", "Press the button, allow the microphone, and talk."],
   connecting: ["Connecting", "The browser may ask for the microphone."],
-  reconnecting: ["Connecting again", "What was said stays here, and the agent will remember it."],
+  reconnecting: ["Connecting again", "What was said stays here."],
   ended: ["Call ended", "Words and timing stay here until the next call."],
   failed: ["Not connected", "See below for the way out."],
 };

@@ -1,6 +1,6 @@
 // Draws each turn's report: consecutive stages as bars on one time axis, with the budget of each and of the whole.
 
-import { byId, make, setText } from "./dom.js";
+import { byId, make } from "./dom.js";
 
 export const STAGES = [
   ["endpointing", "End of turn"],
@@ -57,9 +57,9 @@ function makeCard(report) {
   const over = timed && total > report.budget_ms;
   const summary = make("summary", {},
     make("span", { class: "turn-name" }, `Turn ${report.turn}`),
-    make("span", { class: over ? "total over" : "total" }, timed ? `${round(total)} ms` : "no answer"));
+    make("span", { class: over ? "total over" : "total" }, timed ? `${Math.round(total)} ms` : "no answer"));
   if (report.interrupted) summary.append(make("span", { class: "note" }, "interrupted"));
-  if (timed) summary.append(make("span", { class: "of" }, `${over ? "over" : "within"} ${round(report.budget_ms)} ms`));
+  if (timed) summary.append(make("span", { class: "of" }, `${over ? "over" : "within"} ${Math.round(report.budget_ms)} ms`));
   const card = make("details", { class: "turn", "data-turn": report.turn }, summary);
   if (timed) card.append(makeRows(report), makeKey(report));
   return card;
@@ -87,16 +87,15 @@ function makeRow({ name, label, begin, length, budget, limit, scale }) {
   if (budgeted) axis.append(span("allowed", begin / scale, Math.min(budget, scale - begin) / scale));
   axis.append(span(`bar s-${name}`, begin / scale, Math.max(0, length) / scale));
   if (typeof limit === "number") axis.append(span("limit", limit / scale));
-  const value = make("span", { class: "value" });
-  setText(value, `${round(length)} ms`);
+  const value = make("span", { class: "value" }, `${Math.round(length)} ms`);
   const row = make("li", { class: over ? "stage-row over" : "stage-row", "data-stage": name },
     make("span", { class: "label" }, label), axis, value);
-  if (budgeted) value.append(make("span", { class: "hidden" }, ` of ${round(budget)} ms${over ? ", over budget" : ""}`));
+  if (budgeted) value.append(make("span", { class: "hidden" }, ` of ${Math.round(budget)} ms${over ? ", over budget" : ""}`));
   return row;
 }
 
 function makeKey(report) {
-  return make("p", { class: "hint key" }, `Outlined: each stage's budget. Line: the whole budget of ${round(report.budget_ms)} ms.`);
+  return make("p", { class: "hint key" }, `Outlined: each stage's budget. Line: the whole budget of ${Math.round(report.budget_ms)} ms.`);
 }
 
 /** A piece of the axis; left and width as shares of it. */
@@ -105,8 +104,4 @@ function span(kind, left, width) {
   element.style.left = `${100 * left}%`;
   if (width !== undefined) element.style.width = `${100 * width}%`;
   return element;
-}
-
-export function round(milliseconds) {
-  return Math.round(milliseconds);
 }

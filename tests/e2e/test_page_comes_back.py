@@ -39,7 +39,7 @@ def ask(page: Page, text: str) -> None:
     page.get_by_label("Type instead of talking").fill(text)
     page.get_by_role("button", name="Send").click()
     wait_until(
-        page, "voiceAgent.transcript.at(-1).role === 'agent' && voiceAgent.transcript.at(-1).done", timeout=PATIENCE
+        page, "voiceAgent.transcript.at(-1)?.role === 'agent' && voiceAgent.transcript.at(-1)?.done", timeout=PATIENCE
     )
 
 

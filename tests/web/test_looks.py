@@ -93,6 +93,7 @@ def test_a_long_call_fits_the_screen(browser: Browser, name: str, width: int, da
         screenshot(page, f"call-{name}")
         page.locator("#settings summary").click()
         page.locator("#save summary").click()
+        page.evaluate("scrollTo(0, 0)")
         screenshot(page, f"settings-{name}")
         for smaller in (width, 900, 768, 320):
             page.set_viewport_size({"width": smaller, "height": 860})
