@@ -124,7 +124,7 @@ async def _serve(settings: Settings, source: Source, paths: ModelPaths) -> None:
     engines = EngineRoom(settings, paths)
 
     def take_over(current: Settings) -> None:
-        calls.open(SessionFactory(current, engines.activity, engines.for_calls(), metrics))
+        calls.open(SessionFactory(current, engines.activity, engines.for_calls(), metrics, engines.voice_name))
 
     reloader = Reloader(source, settings, engines, calls, take_over)
     async with contextlib.AsyncExitStack() as closing:
@@ -215,6 +215,10 @@ class EngineRoom:
     def activity(self) -> SileroVad:
         vad: SileroVad = self._loaded["voice activity"]
         return vad
+
+    @property
+    def voice_name(self) -> str:
+        return str(getattr(self._loaded["voice"], "name", ""))
 
     def for_calls(self) -> CallEngines:
         loaded = self._loaded

@@ -1,151 +1,192 @@
-// The page: one call at a time, its buttons, and what it shows of itself to tests (window.voiceAgent).
+// Puts the parts together, draws them, and shows tests what it knows (window.voiceAgent).
 
-import { Call } from "./call.js";
-import { apply, newConversation } from "./conversation.js";
+import { apply } from "./conversation.js";
+import { Devices } from "./devices.js";
 import { byId, setText } from "./dom.js";
 import { Meters } from "./meter.js";
-import { CallProblem, progressText } from "./problems.js";
-import { TranscriptView, showFloors, showProblem } from "./view.js";
+import { Phone } from "./phone.js";
+import { CallProblem } from "./problems.js";
+import { watchLoading } from "./readiness.js";
+import { SavePane } from "./save.js";
+import { Settings } from "./settings.js";
+import { Strip } from "./strip.js";
+import { showActivity, showProblem, TranscriptView } from "./view.js";
 import { WaterfallView } from "./waterfall.js";
 
-const READY_POLL_MS = 1000;
-const STATUS = { idle: "Ready", connecting: "Connecting …", live: "On the call", ended: "Call ended", failed: "Not connected" };
-const BUTTON = { idle: "Start talking", connecting: "Cancel", live: "Hang up", ended: "Start again", failed: "Try again" };
+const STATUS = {
+  idle: "Ready", connecting: "Connecting …", live: "On the call", reconnecting: "Connection lost, connecting again …",
+  ended: "Call ended", failed: "Not connected",
+};
+const BUTTON = {
+  idle: "Start talking", connecting: "Cancel", live: "Hang up", reconnecting: "Hang up", ended: "Start again", failed: "Try again",
+};
 
 const parameters = new URLSearchParams(location.search);
+const key = parameters.get("key");
 const transcriptView = new TranscriptView();
 const waterfallView = new WaterfallView();
-let call = null;
+const strip = new Strip((report) => waterfallView.reveal(report));
+const settings = new Settings((message) => phone.send(message));
+const devices = new Devices({
+  raw: parameters.get("raw") === "1",
+  kept: settings.chosen,
+  keep: (name, value) => settings.keep(name, value),
+  on: { heard: hearAnother, problem: (problem) => phone.tell(problem) },
+});
+const phone = new Phone({
+  key,
+  devices,
+  on: { changed, message: onMessage, sound: onSound, began: onBegan, over: onOver },
+});
+const savePane = new SavePane(() => phone.conversation, key);
 let meters = null;
-let page = "idle"; // idle, connecting, live, ended, failed
-let problem = null;
+let shown = null; // the conversation on the page
 let waiting = null; // what is still loading, as text
-let watching = false;
-let conversation = newConversation();
+let retryAt = 0; // when a full server wants to be asked again; 0: it does not say
 
 window.voiceAgent = {
   get state() {
-    return { ...conversation.state, page, problem: problem?.code ?? null };
+    return { ...phone.conversation.state, page: phone.page, problem: phone.problem?.code ?? null, muted: devices.muted };
   },
   get transcript() {
-    return conversation.transcript;
+    return phone.conversation.transcript;
   },
   get reports() {
-    return conversation.reports;
+    return phone.conversation.reports;
   },
-  statistics: () => call?.statistics() ?? Promise.resolve(null),
+  get timing() {
+    return phone.timing;
+  },
+  statistics: () => phone.call?.statistics() ?? Promise.resolve(null),
 };
 
+function changed() {
+  show();
+  if (phone.problem?.code === "loading") watch();
+}
+
 function show() {
-  const { agent } = conversation.state;
+  const { page, problem, conversation } = phone;
+  const { user, agent } = conversation.state;
   const live = page === "live";
-  document.body.dataset.page = page;
+  if (shown !== conversation) {
+    for (const view of [transcriptView, waterfallView, strip]) view.clear();
+    shown = conversation;
+  }
   setText(byId("status"), waiting ?? STATUS[page]);
-  setText(byId("call"), BUTTON[page]);
+  setText(byId("call"), problem?.code === "gone" ? "Reconnect" : BUTTON[page]);
   byId("interrupt").disabled = !live || agent === "idle";
   byId("text").disabled = byId("send").disabled = !live;
-  showFloors(conversation.state);
-  showProblem(problem);
+  byId("mute").disabled = !live && page !== "reconnecting";
+  byId("mute").setAttribute("aria-pressed", String(devices.muted));
+  showActivity({ page, user, agent, muted: devices.muted, silent: devices.silent });
+  showProblem(problem, secondsLeft(problem));
   transcriptView.show(conversation.transcript);
   waterfallView.show(conversation.reports);
+  strip.show(conversation.reports);
+  savePane.show(conversation);
 }
 
-function startCall() {
-  page = "connecting";
-  problem = null;
-  conversation = newConversation();
-  transcriptView.clear();
-  waterfallView.clear();
-  meters = window.AudioContext ? new Meters() : null;
-  call = new Call({
-    key: parameters.get("key"),
-    raw: parameters.get("raw") === "1",
-    on: { live: onLive, message: onMessage, sound: onSound, ended: onEnded },
-  });
-  call.start();
-  show();
-}
-
-function onLive() {
-  if (page !== "connecting") return;
-  meters?.watch(call.microphone, byId("user-level"));
-  page = "live";
-  show();
+/** Whole seconds until a full server wants to be asked again, counted down; null: it does not say. */
+function secondsLeft(problem) {
+  if (phone.page !== "failed" || problem?.code !== "busy" || !problem.retryAfter) {
+    retryAt = 0;
+    return null;
+  }
+  retryAt ||= performance.now() + 1000 * problem.retryAfter;
+  const left = retryAt - performance.now();
+  if (left > 0) setTimeout(() => phone.problem === problem && show(), Math.min(left, 1000) + 10);
+  return Math.max(0, Math.ceil(left / 1000));
 }
 
 function onMessage(message) {
-  apply(conversation, message);
-  if (message.type === "error") console.warn(`server: ${message.code}: ${message.message}`);
+  try {
+    apply(phone.conversation, message);
+  } catch (error) {
+    console.warn(`an event that is not as it should be: ${error.message}`);
+  }
+  if (message.type === "session.started") settings.begin(message.settings);
+  if (message.type === "settings") settings.taken();
+  if (message.type === "error") {
+    console.warn(`server: ${message.code}: ${message.message}`);
+    if (message.code === "bad_message") settings.refused(message.message);
+  }
   show();
+}
+
+function onBegan(stream) {
+  meters ??= new Meters();
+  hearAnother(stream);
 }
 
 async function onSound(stream) {
-  const speaker = byId("speaker");
-  speaker.srcObject = stream;
-  meters?.watch(stream, byId("agent-level"));
-  try {
-    await speaker.play();
-  } catch (error) {
-    if (error.name === "NotAllowedError") call.end(new CallProblem("playback"));
-  }
+  meters ??= new Meters();
+  meters.watch(stream, byId("agent-level"), (level) => {
+    byId("glow").style.transform = `scale(${(0.55 + 0.45 * level).toFixed(3)})`;
+  });
+  await play(stream);
 }
 
-function onEnded(reason) {
-  page = reason ? "failed" : "ended";
-  problem = reason;
-  Object.assign(conversation.state, { user: "silent", agent: "idle" });
-  byId("speaker").srcObject = null;
+async function play(stream) {
+  const sounds = await devices.speaker.play(stream);
+  if (!sounds) phone.tell(new CallProblem("playback"));
+  else if (phone.problem?.code === "playback") phone.tell(null);
+}
+
+function onOver() {
   meters?.close();
   meters = null;
-  show();
-  if (problem?.code === "loading") watchLoading();
+}
+
+/** The agent hears this stream from now on, and so does the meter. */
+function hearAnother(stream) {
+  phone.call?.hear(stream);
+  meters?.watch(stream, byId("user-level"));
 }
 
 function interrupt() {
-  call?.send({ type: "interrupt" });
+  phone.send({ type: "interrupt" });
+}
+
+function toggleMute() {
+  devices.mute(!devices.muted);
+  show();
 }
 
 function sendText(event) {
   event.preventDefault();
   const text = byId("text").value.trim();
-  if (text && call?.send({ type: "text", text })) byId("text").value = "";
+  if (text && phone.send({ type: "text", text })) byId("text").value = "";
 }
 
-/** Ask until the models are loaded, and show what is still to come. */
-async function watchLoading() {
-  if (watching) return;
-  watching = true;
-  while (await stillLoading()) {
-    show();
-    await new Promise((resolve) => setTimeout(resolve, READY_POLL_MS));
-  }
-  watching = false;
-  waiting = null;
-  if (problem?.code === "loading") [page, problem] = ["idle", null];
-  show();
+function takeWayOut() {
+  const { action } = phone.problem ?? {};
+  if (action === "type") phone.start({ silent: true });
+  if (action === "play") play(null);
+  if (action === "reload") location.reload();
 }
 
-async function stillLoading() {
-  try {
-    const response = await fetch("readyz", { cache: "no-store" });
-    if (response.status !== 503) return false;
-    waiting = progressText((await response.json()).progress);
-    return true;
-  } catch {
-    return false; // no server, or not ours: starting a call will say so
-  }
+function watch() {
+  watchLoading((text) => {
+    waiting = text;
+    if (text === null && phone.problem?.code === "loading") phone.move("idle");
+    else show();
+  });
 }
 
-byId("call").addEventListener("click", () => {
-  if (page === "connecting" || page === "live") call.hangUp();
-  else startCall();
-});
+byId("call").addEventListener("click", () => phone.press());
 byId("interrupt").addEventListener("click", interrupt);
+byId("mute").addEventListener("click", toggleMute);
 byId("typing").addEventListener("submit", sendText);
+byId("problem-action").addEventListener("click", takeWayOut);
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && !byId("interrupt").disabled) interrupt();
+  if (event.altKey && event.code === "KeyM" && !byId("mute").disabled) {
+    event.preventDefault();
+    toggleMute();
+  }
 });
-window.addEventListener("pagehide", () => call?.end(null));
+window.addEventListener("pagehide", () => phone.call && phone.hangUp());
 
 show();
-watchLoading();
+watch();

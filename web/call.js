@@ -1,82 +1,58 @@
-// One call: microphone and loudspeaker over WebRTC, events over the data channel `events` (docs/events.md).
+// One connection to the agent: sound over WebRTC, events over the data channel `events` (docs/events.md).
 
-import { CallProblem, microphoneProblem, refusalProblem } from "./problems.js";
+import { CallProblem, refusalProblem } from "./problems.js";
 
 const GATHERING_MS = 1000; // host candidates are there in milliseconds; do not wait for a slow interface
 const CONNECT_MS = 15000;
-const DISCONNECTED_MS = 5000; // "disconnected" often heals by itself
-
-class HungUp extends Error {}
+const DISCONNECTED_MS = 1000; // it may heal by itself, but the browser has waited for seconds before it says so
 
 export class Call {
-  /** `on` has: live(), message(object), sound(stream), ended(problem or null). `ended` comes exactly once. */
-  constructor({ key, raw, on }) {
-    this.key = key;
-    this.raw = raw;
-    this.on = on;
-    this.sessionId = null;
-    this.microphone = null;
-    this.pc = null;
-    this.channel = null;
-    this.over = false;
-    this.timer = null;
+  /**
+   * `stream` is what the agent hears; `continues` the id of a lost call to go on with.
+   * `on` has: live(), message(object), sound(stream), ended(problem or null). `ended` comes exactly once, nothing after.
+   */
+  constructor({ key, stream, continues, on }) {
+    Object.assign(this, { key, stream, continues, on, live: false, over: false });
+    this.sessionId = this.pc = this.sender = this.channel = this.timer = null;
   }
 
   async start() {
     try {
-      await this.openMicrophone();
+      if (!window.RTCPeerConnection) throw new CallProblem("unsupported");
       this.openPeer();
       await this.exchangeOffer();
     } catch (error) {
-      if (error instanceof HungUp) return;
       this.end(error instanceof CallProblem ? error : new CallProblem("failed", { message: String(error.message ?? error) }));
     }
   }
 
-  async openMicrophone() {
-    if (!window.isSecureContext) throw new CallProblem("insecure");
-    if (!window.RTCPeerConnection || !navigator.mediaDevices) throw new CallProblem("unsupported");
-    const processed = !this.raw; // tests play a recording as the microphone, which processing would distort
-    const audio = { echoCancellation: processed, noiseSuppression: processed, autoGainControl: processed, channelCount: 1 };
-    let stream;
-    try {
-      stream = await navigator.mediaDevices.getUserMedia({ audio });
-    } catch (error) {
-      throw microphoneProblem(error);
-    }
-    if (this.over) {
-      stopTracks(stream);
-      throw new HungUp();
-    }
-    this.microphone = stream;
-  }
-
   openPeer() {
     const pc = (this.pc = new RTCPeerConnection({ iceServers: [] }));
-    const [track] = this.microphone.getAudioTracks();
-    track.addEventListener("ended", () => this.end(new CallProblem("no_microphone")));
-    const { receiver } = pc.addTransceiver(track, { direction: "sendrecv", streams: [this.microphone] });
+    const [track] = this.stream.getAudioTracks();
+    const { receiver, sender } = pc.addTransceiver(track, { direction: "sendrecv", streams: [this.stream] });
+    this.sender = sender;
     if ("jitterBufferTarget" in receiver) receiver.jitterBufferTarget = 0;
     pc.addEventListener("track", (event) => this.on.sound(event.streams[0] ?? new MediaStream([event.track])));
     pc.addEventListener("connectionstatechange", () => this.connectionChanged());
     const channel = (this.channel = pc.createDataChannel("events"));
     channel.addEventListener("open", () => this.becomeLive());
     channel.addEventListener("message", (event) => this.receive(event.data));
-    channel.addEventListener("close", () => this.end(new CallProblem("lost")));
+    channel.addEventListener("close", () => this.lose());
     this.timer = setTimeout(() => this.end(new CallProblem("no_media")), CONNECT_MS);
   }
 
   async exchangeOffer() {
     await this.pc.setLocalDescription();
     await gathered(this.pc);
-    if (this.over) throw new HungUp();
+    if (this.over) return;
     const { sdp, type } = this.pc.localDescription;
     let response;
     try {
       response = await fetch("api/offer", {
         method: "POST",
-        headers: { "Content-Type": "application/json", ...this.authorization() },
-        body: JSON.stringify({ sdp, type }),
+        headers: { "Content-Type": "application/json", ...authorization(this.key) },
+        body: JSON.stringify({ sdp, type, ...(this.continues && { continues: this.continues }) }),
+        signal: AbortSignal.timeout?.(CONNECT_MS),
       });
     } catch {
       throw new CallProblem("unreachable");
@@ -84,11 +60,8 @@ export class Call {
     if (!response.ok) throw await refusalProblem(response);
     const answer = await response.json();
     this.sessionId = answer.session_id;
-    if (this.over) {
-      this.forgetSession();
-      throw new HungUp();
-    }
-    await this.pc.setRemoteDescription({ sdp: answer.sdp, type: answer.type });
+    if (this.over) this.forgetSession();
+    else await this.pc.setRemoteDescription({ sdp: answer.sdp, type: answer.type });
   }
 
   connectionChanged() {
@@ -96,19 +69,28 @@ export class Call {
     if (state === "connected") {
       this.becomeLive();
     } else if (state === "disconnected") {
-      this.timer = setTimeout(() => this.end(new CallProblem("lost")), DISCONNECTED_MS);
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => this.lose(), DISCONNECTED_MS);
     } else if (state === "failed") {
-      this.end(new CallProblem("lost"));
+      this.lose();
     }
+  }
+
+  lose() {
+    this.end(new CallProblem(this.live ? "lost" : "no_media"));
   }
 
   /** The connection's own state may change after the first event has come over it: whichever is first counts. */
   becomeLive() {
+    if (this.over) return;
     clearTimeout(this.timer);
+    if (this.live) return;
+    this.live = true;
     this.on.live();
   }
 
   receive(data) {
+    if (this.over) return;
     let message = null;
     try {
       message = JSON.parse(data);
@@ -119,6 +101,7 @@ export class Call {
       console.warn("not an event on the data channel");
       return;
     }
+    this.becomeLive();
     this.on.message(message);
     if (message.type === "session.ended") this.end(null);
   }
@@ -130,17 +113,22 @@ export class Call {
     return true;
   }
 
+  /** From now on the agent hears this stream. */
+  async hear(stream) {
+    this.stream = stream;
+    if (!this.over) await this.sender?.replaceTrack(stream.getAudioTracks()[0]);
+  }
+
   hangUp() {
     this.send({ type: "hangup" });
     this.end(null);
   }
 
-  /** Free everything. Safe to call in any state and more than once; also on `pagehide`, hence nothing asynchronous. */
+  /** Free everything but the microphone. Safe in any state and more than once; also on `pagehide`, hence synchronous. */
   end(problem) {
     if (this.over) return;
     this.over = true;
     clearTimeout(this.timer);
-    if (this.microphone) stopTracks(this.microphone);
     this.pc?.close();
     this.forgetSession();
     this.on.ended(problem);
@@ -150,11 +138,7 @@ export class Call {
     if (!this.sessionId) return;
     const address = `api/sessions/${encodeURIComponent(this.sessionId)}`;
     // keepalive outlives the page. If it fails the server notices the silence by itself.
-    fetch(address, { method: "DELETE", headers: this.authorization(), keepalive: true }).catch(() => {});
-  }
-
-  authorization() {
-    return this.key ? { Authorization: `Bearer ${this.key}` } : {};
+    fetch(address, { method: "DELETE", headers: authorization(this.key), keepalive: true }).catch(() => {});
   }
 
   /** The received audio's statistics (`inbound-rtp`), or null. */
@@ -164,8 +148,8 @@ export class Call {
   }
 }
 
-function stopTracks(stream) {
-  for (const track of stream.getTracks()) track.stop();
+export function authorization(key) {
+  return key ? { Authorization: `Bearer ${key}` } : {};
 }
 
 function gathered(pc) {

@@ -1,38 +1,46 @@
 // The call as the events tell it. No DOM here: `apply` changes plain data, the views draw it.
+// A conversation may take several connections. The server counts turns from 1 in each; here they go on counting.
+
+const KEPT_EVENTS = 50000; // hours of a call; they are kept for the trace only
 
 export function newConversation() {
   return {
-    state: { user: "silent", agent: "idle", session_id: null, budget_ms: null, ended: null, last_error: null },
-    transcript: [], // {role: "user", turn, text, final} and {role: "agent", turn, clauses, heard, done, interrupted}
-    reports: [], // turn reports, in order of turns
+    state: { user: "silent", agent: "idle", session_id: null, budget_ms: null, ended: null, last_error: null, continued: false },
+    transcript: [], // {role: "user", text, final}, {role: "agent", clauses, heard, done, interrupted}, {role: "note", text}
+    reports: [], // turn reports with `call`, in order of turns
+    sessions: [], // ids, one per connection
+    events: [], // {call, event}, as received
+    call: 1,
+    before: 0, // turns of earlier connections
   };
 }
 
 /** Apply one server event; unknown types change nothing. */
-export function apply(conversation, event) {
-  const { state } = conversation;
+export function apply(talk, event) {
+  const { state } = talk;
+  if (talk.events.push({ call: talk.call, event }) > KEPT_EVENTS) talk.events.shift();
   switch (event.type) {
     case "session.started":
-      Object.assign(state, { session_id: event.session_id, budget_ms: event.budget_ms });
+      begin(talk, event);
       break;
     case "state":
       Object.assign(state, { user: event.user ?? state.user, agent: event.agent ?? state.agent });
       break;
     case "transcript.partial":
     case "transcript.final":
-      Object.assign(userLine(conversation, event.turn), { text: event.text, final: event.type === "transcript.final" });
+      Object.assign(userLine(talk, event.turn), { text: event.text, final: event.type === "transcript.final" });
       break;
     case "reply.text":
-      agentLine(conversation, event.turn).clauses[event.clause] = event.text;
+      agentLine(talk, event.turn).clauses[event.clause] = event.text;
       break;
     case "reply.heard":
-      agentLine(conversation, event.turn).heard = event.text;
+      agentLine(talk, event.turn).heard = event.text;
       break;
     case "reply.done":
-      finishReply(conversation, event);
+      finishReply(talk, event);
       break;
     case "turn.report":
-      keepReport(conversation, event.report);
+      keepReport(talk, event.report);
       break;
     case "error":
       state.last_error = { code: event.code, message: event.message };
@@ -43,36 +51,64 @@ export function apply(conversation, event) {
   }
 }
 
-function userLine(conversation, turn) {
-  return line(conversation, "user", turn, () => ({ role: "user", turn, text: "", final: false }));
+function begin(talk, event) {
+  const { state, transcript, sessions } = talk;
+  Object.assign(state, { session_id: event.session_id, budget_ms: event.budget_ms, continued: Boolean(event.continued) });
+  sessions.push(event.session_id);
+  const last = transcript[transcript.length - 1];
+  if (last?.role !== "note") return;
+  last.text = event.continued ? "Connected again." : "Connected again. The agent does not remember what was said before.";
 }
 
-function agentLine(conversation, turn) {
-  return line(conversation, "agent", turn, () => ({
-    role: "agent", turn, clauses: [], heard: "", done: false, interrupted: false,
-  }));
+/** The connection is lost: close what is open, and expect the next one. */
+export function loseConnection(talk) {
+  for (const entry of talk.transcript) {
+    if (entry.call !== talk.call) continue;
+    if (entry.role === "agent" && !entry.done) Object.assign(entry, { done: true, interrupted: true });
+    if (entry.role === "user") entry.final = true;
+  }
+  talk.transcript.push({ role: "note", call: talk.call, text: "The connection was lost." });
+  talk.before = highestTurn(talk);
+  talk.call += 1;
+  Object.assign(talk.state, { user: "silent", agent: "idle" });
 }
 
-function line(conversation, role, turn, make) {
-  const found = conversation.transcript.find((one) => one.role === role && one.turn === turn);
+function highestTurn({ transcript, reports }) {
+  return Math.max(0, ...[...transcript, ...reports].map((one) => one.turn ?? 0));
+}
+
+function userLine(talk, turn) {
+  return line(talk, "user", turn, { text: "", final: false });
+}
+
+function agentLine(talk, turn) {
+  return line(talk, "agent", turn, { clauses: [], heard: "", done: false, interrupted: false });
+}
+
+function find({ transcript, call, before }, role, turn) {
+  return transcript.find((one) => one.role === role && one.call === call && one.turn === turn + before);
+}
+
+function line(talk, role, turn, empty) {
+  const found = find(talk, role, turn);
   if (found) return found;
-  const made = make();
-  conversation.transcript.push(made);
+  const made = { role, call: talk.call, turn: turn + talk.before, ...empty };
+  talk.transcript.push(made);
   return made;
 }
 
-function finishReply(conversation, event) {
-  const known = conversation.transcript.some((one) => one.role === "agent" && one.turn === event.turn);
-  if (!known && !event.heard_text) return; // cancelled before a word was made: nothing to show
-  Object.assign(agentLine(conversation, event.turn), {
+function finishReply(talk, event) {
+  if (!find(talk, "agent", event.turn) && !event.heard_text) return; // cancelled before a word: nothing to show
+  Object.assign(agentLine(talk, event.turn), {
     heard: event.heard_text ?? "", done: true, interrupted: Boolean(event.interrupted),
   });
 }
 
-function keepReport({ reports }, report) {
-  const at = reports.findIndex((one) => one.turn === report.turn);
-  if (at >= 0) reports[at] = report;
-  else reports.push(report);
+function keepReport({ reports, call, before }, report) {
+  const kept = { ...report, call, turn: report.turn + before };
+  const at = reports.findIndex((one) => one.turn === kept.turn && one.call === call);
+  if (at >= 0) reports[at] = kept;
+  else reports.push(kept);
 }
 
 /**

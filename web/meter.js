@@ -2,44 +2,55 @@
 
 const FLOOR_DB = -55; // quieter counts as silence
 const CEILING_DB = -12;
+const CALM_MS = 250; // between two changes for people who asked for less motion
 
 export class Meters {
   constructor() {
     this.context = new AudioContext();
-    this.taps = [];
+    this.taps = new Map(); // bar -> tap
+    this.calm = matchMedia("(prefers-reduced-motion: reduce)");
+    this.drawn = 0;
     this.running = true;
     this.draw = this.draw.bind(this);
     requestAnimationFrame(this.draw);
   }
 
-  watch(stream, bar) {
+  /** Show this stream on the bar, in place of the one before. `show(level)`, 0 to 1, is told besides. */
+  watch(stream, bar, show = () => {}) {
+    this.taps.get(bar)?.source.disconnect();
     const source = this.context.createMediaStreamSource(stream);
     const analyser = this.context.createAnalyser();
     analyser.fftSize = 1024;
     source.connect(analyser);
-    this.taps.push({ source, analyser, bar, samples: new Float32Array(analyser.fftSize), level: 0 });
+    this.taps.set(bar, { source, analyser, bar, show, samples: new Float32Array(analyser.fftSize), level: 0 });
   }
 
-  draw() {
+  draw(now) {
     if (!this.running) return;
-    for (const tap of this.taps) {
-      tap.analyser.getFloatTimeDomainData(tap.samples);
-      const loudness = loudnessOf(tap.samples);
-      tap.level = Math.max(loudness, tap.level * 0.88); // rises at once, falls softly
-      tap.bar.style.transform = `scaleX(${tap.level.toFixed(3)})`;
-    }
     requestAnimationFrame(this.draw);
+    if (this.calm.matches && now - this.drawn < CALM_MS) return;
+    this.drawn = now;
+    for (const tap of this.taps.values()) {
+      tap.analyser.getFloatTimeDomainData(tap.samples);
+      tap.level = Math.max(loudnessOf(tap.samples), tap.level * 0.88); // rises at once, falls softly
+      paint(tap, tap.level);
+    }
   }
 
   close() {
     this.running = false;
-    for (const tap of this.taps) {
+    for (const tap of this.taps.values()) {
       tap.source.disconnect();
-      tap.bar.style.transform = "scaleX(0)";
+      paint(tap, 0);
     }
-    this.taps = [];
+    this.taps.clear();
     this.context.close();
   }
+}
+
+function paint({ bar, show }, level) {
+  bar.style.transform = `scaleX(${level.toFixed(3)})`;
+  show(level);
 }
 
 function loudnessOf(samples) {

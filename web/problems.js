@@ -1,31 +1,43 @@
-// What can go wrong, in words for the person in front of the page. A problem is {code, title, text, retryAfter?}.
+// What can go wrong, in words for the person in front of the page. A problem is {code, title, text, action, retryAfter}.
+// `action` is a way out that the page offers as a button; view.js has its words.
 
+const TYPE = "type";
 const WORDS = {
-  insecure: ["This page may not use the microphone", "Browsers allow it on https pages and on localhost only. Open the page at http://localhost or behind https."],
+  insecure: ["This page may not use the microphone", "Browsers allow it on https and on localhost only. Open the page at http://localhost or behind https, or type.", TYPE],
   unsupported: ["This browser cannot make calls", "It has no WebRTC. Current versions of Chrome, Edge, Firefox and Safari do."],
-  permission: ["The microphone is not allowed", "Allow it for this page in the browser's address bar, then start again."],
-  no_microphone: ["No microphone found", "Plug one in or switch it on, then start again."],
-  microphone_busy: ["The microphone does not start", "Another program may be using it. Close that program, then start again."],
+  permission: ["The microphone is not allowed", "Allow it for this page in the browser's address bar, then press “Try again”. Or type.", TYPE],
+  no_microphone: ["No microphone found", "Plug one in or switch it on, then press “Try again”. Or type.", TYPE],
+  microphone_busy: ["The microphone does not start", "Another program may be using it. Close that program, then press “Try again”. Or type.", TYPE],
+  unplugged: ["The microphone was unplugged", "The call goes on. Plug it in again, or choose another one in the settings; until then you can type."],
+  switched: ["The microphone was unplugged", "The agent now hears another one."],
+  device: ["That device does not start", "The one before is still in use. Choose another, or check that it is plugged in."],
   loading: ["The models are still loading", "The call can start as soon as they are ready."],
-  busy: ["All lines are taken", "The agent is in as many calls as it can hold. Please try again shortly."],
+  busy: ["All lines are taken", "The agent is in as many calls as it can hold."],
   unauthorized: ["This server needs a key", "Open the page with ?key=YOUR_KEY at the end of the address."],
   forbidden: ["The server refused this page", "It accepts its own address only. Open the page under the address that the server printed."],
-  unreachable: ["The server does not answer", "Is it still running, and is the network up?"],
-  no_media: ["The sound does not get through", "Server and browser agreed on a call, but no network path for audio was found."],
-  lost: ["The connection was lost", "The call is over. You can start a new one."],
-  playback: ["The browser blocks the sound", "Allow this page to play audio, then start again."],
+  unreachable: ["The server does not answer", "Is it still running, and is the network up? Then press “Try again”."],
+  no_media: ["The sound does not get through", "Server and browser agreed on a call, but no network path for audio was found. A firewall or VPN may be in the way."],
+  lost: ["The connection was lost", "Connecting again by itself …"],
+  gone: ["The connection did not come back", "Check the network. “Reconnect” goes on with this conversation."],
+  playback: ["The browser blocks the sound", "It wants one more click before it lets the page speak.", "play"],
+  broke: ["The agent ended the call", "Something failed on its side; the server's log says what. You can start again."],
+  failed: ["The call could not be started", "Reload the page and try again.", "reload"],
 };
 
 export class CallProblem extends Error {
   constructor(code, details = {}) {
-    const [title, text] = WORDS[code] ?? ["Something went wrong", details.message ?? "The call could not be started."];
+    const [title, text, action] = WORDS[code] ?? WORDS.failed;
     super(title);
     this.code = code;
     this.title = title;
-    this.text = details.text ?? text;
+    this.text = details.message ? `${details.message} ${WORDS[code] ? text : ""}`.trim() : text;
+    this.action = action ?? null;
     this.retryAfter = details.retryAfter ?? null;
   }
 }
+
+/** Problems that another attempt may find gone. */
+export const PASSING = new Set(["lost", "unreachable", "no_media", "busy", "loading", "failed"]);
 
 export function microphoneProblem(error) {
   const codes = {
@@ -52,11 +64,6 @@ export async function refusalProblem(response) {
   if (response.status === 403) return new CallProblem("forbidden");
   if (response.status === 503 && error.code === "loading") return new CallProblem("loading", { retryAfter });
   if (response.status === 503) return new CallProblem("busy", { retryAfter });
-  return new CallProblem(error.code ?? "refused", { message: error.message ?? `The server answered ${response.status}.` });
+  return new CallProblem("failed", { message: error.message ?? `The server answered ${response.status}.` });
 }
 
-/** What the server's `progress` says is still to come, as text. */
-export function progressText(progress) {
-  const loading = Array.isArray(progress?.loading) ? progress.loading : [];
-  return loading.length ? `Loading ${loading.join(", ")} …` : "Loading the models …";
-}

@@ -1,8 +1,8 @@
-// Draws each turn's report: consecutive stages as bars on one time axis, with the budget as a line.
+// Draws each turn's report: consecutive stages as bars on one time axis, with the budget of each and of the whole.
 
-import { byId, make, setText } from "./dom.js";
+import { byId, make } from "./dom.js";
 
-const STAGES = [
+export const STAGES = [
   ["endpointing", "End of turn"],
   ["recognition", "Recognition"],
   ["first_token", "First token"],
@@ -27,7 +27,8 @@ export class WaterfallView {
   show(reports) {
     byId("turns-empty").hidden = reports.length > 0;
     for (const report of reports) {
-      const known = this.cards.get(report.turn);
+      const key = `${report.call}/${report.turn}`;
+      const known = this.cards.get(key);
       if (known?.report === report) continue;
       const card = makeCard(report);
       card.open = known ? known.element.open : true;
@@ -37,8 +38,16 @@ export class WaterfallView {
         for (const older of this.cards.values()) older.element.open = false;
         this.holder.prepend(card);
       }
-      this.cards.set(report.turn, { report, element: card });
+      this.cards.set(key, { report, element: card });
     }
+  }
+
+  /** Open one turn, close the others, and bring it into view. */
+  reveal(report) {
+    for (const card of this.cards.values()) card.element.open = card.report === report;
+    const card = this.cards.get(`${report.call}/${report.turn}`)?.element;
+    card?.scrollIntoView({ block: "nearest" });
+    card?.querySelector("summary").focus();
   }
 }
 
@@ -48,11 +57,11 @@ function makeCard(report) {
   const over = timed && total > report.budget_ms;
   const summary = make("summary", {},
     make("span", { class: "turn-name" }, `Turn ${report.turn}`),
-    make("span", { class: over ? "total over" : "total" }, timed ? `${round(total)} ms` : "no answer"));
+    make("span", { class: over ? "total over" : "total" }, timed ? `${Math.round(total)} ms` : "no answer"));
   if (report.interrupted) summary.append(make("span", { class: "note" }, "interrupted"));
-  if (timed) summary.append(make("span", { class: "of" }, `budget ${round(report.budget_ms)} ms`));
+  if (timed) summary.append(make("span", { class: "of" }, `${over ? "over" : "within"} ${Math.round(report.budget_ms)} ms`));
   const card = make("details", { class: "turn", "data-turn": report.turn }, summary);
-  if (timed) card.append(makeRows(report));
+  if (timed) card.append(makeRows(report), makeKey(report));
   return card;
 }
 
@@ -72,24 +81,27 @@ function makeRows(report) {
 }
 
 function makeRow({ name, label, begin, length, budget, limit, scale }) {
-  const over = typeof budget === "number" && length > budget;
-  const bar = make("span", { class: "bar" });
-  bar.style.left = `${(100 * begin) / scale}%`;
-  bar.style.width = `${(100 * Math.max(0, length)) / scale}%`;
-  const axis = make("span", { class: "axis", "aria-hidden": "true" }, bar);
-  if (typeof limit === "number") {
-    const mark = make("span", { class: "limit" });
-    mark.style.left = `${(100 * limit) / scale}%`;
-    axis.append(mark);
-  }
-  const value = make("span", { class: "value" });
-  setText(value, `${round(length)} ms`);
+  const budgeted = budget > 0; // what is held back counts to the end of turn and has none of its own
+  const over = budgeted && length > budget;
+  const axis = make("span", { class: "axis", "aria-hidden": "true" });
+  if (budgeted) axis.append(span("allowed", begin / scale, Math.min(budget, scale - begin) / scale));
+  axis.append(span(`bar s-${name}`, begin / scale, Math.max(0, length) / scale));
+  if (typeof limit === "number") axis.append(span("limit", limit / scale));
+  const value = make("span", { class: "value" }, `${Math.round(length)} ms`);
   const row = make("li", { class: over ? "stage-row over" : "stage-row", "data-stage": name },
     make("span", { class: "label" }, label), axis, value);
-  if (typeof budget === "number") row.title = `${label}: ${round(length)} of ${round(budget)} ms`;
+  if (budgeted) value.append(make("span", { class: "hidden" }, ` of ${Math.round(budget)} ms${over ? ", over budget" : ""}`));
   return row;
 }
 
-function round(milliseconds) {
-  return Math.round(milliseconds);
+function makeKey(report) {
+  return make("p", { class: "hint key" }, `Outlined: each stage's budget. Line: the whole budget of ${Math.round(report.budget_ms)} ms.`);
+}
+
+/** A piece of the axis; left and width as shares of it. */
+function span(kind, left, width) {
+  const element = make("span", { class: kind });
+  element.style.left = `${100 * left}%`;
+  if (width !== undefined) element.style.width = `${100 * width}%`;
+  return element;
 }

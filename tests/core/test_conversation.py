@@ -13,6 +13,7 @@ from voice_agent.core.commands import (
     CancelReply,
     CloseReply,
     CommitTurn,
+    Message,
     PausePlayout,
     PrepareReply,
     ReadAhead,
@@ -22,16 +23,16 @@ from voice_agent.core.commands import (
     ScoreAudio,
     Speak,
 )
-from voice_agent.core.conversation import ConversationSettings
+from voice_agent.core.conversation import Conversation, ConversationSettings
 from voice_agent.core.endpointing import DelaySettings
 from voice_agent.core.events import (
     AudioScored,
     CallEnded,
     CallStarted,
     InterruptAsked,
-    PromptChanged,
     ReplyComplete,
     ReplyFailed,
+    SettingsChanged,
     SpeechDipped,
     SpeechPaused,
     SpeechStarted,
@@ -359,15 +360,19 @@ def test_the_sound_is_asked_only_where_the_words_leave_it_open() -> None:
         assert sum(isinstance(command, ScoreAudio) for command in done) == asked
 
 
-def test_a_new_prompt_counts_from_the_next_reply_on_and_is_read_while_nobody_waits() -> None:
+def test_a_new_prompt_is_read_ahead_only_while_nothing_else_is_under_way() -> None:
     call = Scenario(certain())
-    (ahead,) = call.happen(0.2, PromptChanged(0.2, "Be long."))
-    assert isinstance(ahead, ReadAhead)
-    assert ahead.messages[0].content == "Be long."
-    asked = call.speech(1.0, 2.0)
-    prepared = only(call.recognised(asked, MOON, 2.23), PrepareReply)
-    assert [m.content for m in prepared.messages] == ["Be long.", MOON]
-    assert call.happen(2.3, PromptChanged(2.3, "")) == [], "the caller waits for an answer: nothing else is read now"
-    call.until(5.0)
-    assert call.log[-1] == (2.5, ReleaseReply(prepared.reply)), "the reply under way is left alone"
-    assert [m.role for m in call.conversation.messages] == ["user"]
+    assert [m.content for m in only(call.happen(0.5, SettingsChanged(0.5, None, "Be long.")), ReadAhead).messages] == [
+        "Be long.",
+        "I",
+    ]
+    call.say(1.0, 2.0, MOON)
+    assert call.happen(2.3, SettingsChanged(2.3, "de", "Be short.")) == []
+    assert call.conversation.messages[0].content == "Be short."
+
+
+def test_who_comes_back_after_a_lost_connection_is_not_greeted_again() -> None:
+    earlier = (Message("system", "Old."), Message("user", MOON), Message("assistant", "Far."))
+    conversation = Conversation(ConversationSettings("New.", "Hello!"), earlier)
+    assert conversation.handle(CallStarted(0.0), 0.0) == []
+    assert [message.content for message in conversation.messages] == ["New.", MOON, "Far."]

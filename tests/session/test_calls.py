@@ -10,7 +10,9 @@ import pytest
 
 from tests.session.rig import FakeTransport
 from tests.virtual_loop import run_virtual
+from voice_agent.core.commands import Message
 from voice_agent.core.conversation import Conversation, ConversationSettings
+from voice_agent.core.events import TextTyped
 from voice_agent.errors import OfferError
 from voice_agent.session.calls import CallBook
 from voice_agent.session.factory import SessionFactory
@@ -31,8 +33,8 @@ class Counter:
 class IdleSession:
     """Runs until it is hung up."""
 
-    def __init__(self, transport: Transport) -> None:
-        self.conversation = Conversation(ConversationSettings(system_prompt="Be brief."))
+    def __init__(self, transport: Transport, earlier: tuple[Message, ...]) -> None:
+        self.conversation = Conversation(ConversationSettings(system_prompt="Be brief."), earlier)
         self._transport = transport
         self._over = asyncio.Event()
 
@@ -49,10 +51,10 @@ class Factory:
     def __init__(self, failing: bool = False) -> None:
         self._failing = failing
 
-    def build(self, session_id: str, transport: Transport) -> IdleSession:
+    def build(self, session_id: str, transport: Transport, earlier: tuple[Message, ...] = ()) -> IdleSession:
         if self._failing:
             raise RuntimeError("no session today")
-        return IdleSession(transport)
+        return IdleSession(transport, earlier)
 
 
 class Rig:
@@ -189,5 +191,35 @@ def test_before_the_models_are_loaded_offers_are_refused_with_a_reason() -> None
         with pytest.raises(OfferError, match="loading") as refused:
             await book.accept("offer", "offer", {})
         assert refused.value.status == 503
+
+    run(story)
+
+
+def test_whoever_comes_back_is_remembered_and_frees_the_line_they_lost() -> None:
+    async def story() -> None:
+        rig = Rig(limit=1)
+        lost = str(await rig.offer())
+        record = rig.book._records[lost]
+        record.conversation.handle(TextTyped(0.0, "My name is Ada."), 0.0)
+        _, _, again = await rig.book.accept("offer", "offer", {"continues": lost})
+        assert rig.book.active == 1
+        assert rig.metrics.ended == ["hang-up"]
+        history = rig.book.history(again)
+        assert history is not None
+        assert [message["content"] for message in history["messages"]] == ["Be brief.", "My name is Ada."]
+        await rig.book.close()
+
+    run(story)
+
+
+@pytest.mark.parametrize("nonsense", ["", "no such call", 7, None, ["x"], {"a": 1}])
+def test_coming_back_to_a_call_that_nobody_knows_begins_a_new_one(nonsense: Any) -> None:
+    async def story() -> None:
+        rig = Rig()
+        _, _, session = await rig.book.accept("offer", "offer", {"continues": nonsense})
+        history = rig.book.history(session)
+        assert history is not None
+        assert [message["role"] for message in history["messages"]] == ["system"]
+        await rig.book.close()
 
     run(story)

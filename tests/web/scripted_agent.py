@@ -40,18 +40,26 @@ class Tone(AudioStreamTrack):
 class ScriptedAgent:
     script: list[dict[str, Any]] = field(default_factory=list)
     """Sent when the data channel opens."""
+    scripts: list[list[dict[str, Any]]] = field(default_factory=list)
+    """Instead of `script`, for one connection each, as long as there are any."""
     replies: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     """Sent when a message of that type arrives."""
     refuse: OfferError | None = None
     ready: bool = True
     loading: list[str] = field(default_factory=list)
+    records: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """What is served as report and as history of a call."""
     peers: dict[str, RTCPeerConnection] = field(default_factory=dict)
+    offers: list[dict[str, Any]] = field(default_factory=list)
+    """What each offer held besides the SDP."""
     received: list[dict[str, Any]] = field(default_factory=list)
     loudest: int = 0
     """Largest sample heard from the microphone."""
     hung_up: list[str] = field(default_factory=list)
     hang_ups: queue.SimpleQueue[str] = field(default_factory=queue.SimpleQueue)
     """The same, to wait on."""
+    loop: asyncio.AbstractEventLoop | None = None
+    """The server's, once it runs."""
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
     def progress(self) -> dict[str, Any]:
@@ -60,6 +68,7 @@ class ScriptedAgent:
     async def accept(self, sdp: str, type: str, fields: dict[str, Any], /) -> tuple[str, str, str]:
         if self.refuse:
             raise self.refuse
+        self.offers.append(fields)
         session_id = f"call-{len(self.peers) + len(self.hung_up) + 1}"
         peer = self.peers[session_id] = RTCPeerConnection(RTCConfiguration(iceServers=[]))
         peer.on("datachannel", self._on_channel)
@@ -79,7 +88,7 @@ class ScriptedAgent:
             self.received.append(json.loads(text))
             send(self.replies.get(self.received[-1]["type"], []))
 
-        send(self.script)
+        send(self.scripts.pop(0) if self.scripts else self.script)
 
     def _on_track(self, track: Any) -> None:
         async def listen() -> None:
@@ -93,10 +102,10 @@ class ScriptedAgent:
         self._tasks.add(asyncio.create_task(listen()))
 
     def report(self, session_id: str, /) -> dict[str, Any] | None:
-        return None
+        return self.records.get(session_id)
 
     def history(self, session_id: str, /) -> dict[str, Any] | None:
-        return None
+        return self.records.get(session_id)
 
     async def hang_up(self, session_id: str, /) -> bool:
         peer = self.peers.pop(session_id, None)
@@ -109,6 +118,17 @@ class ScriptedAgent:
 
     def listing(self) -> list[dict[str, Any]]:
         return []
+
+    def drop(self) -> None:
+        """Lose all connections without a word, as a network does. For the test's own thread."""
+        assert self.loop is not None
+        asyncio.run_coroutine_threadsafe(self._drop(), self.loop).result(10)
+
+    async def _drop(self) -> None:
+        for session_id in list(self.peers):
+            peer = self.peers.pop(session_id)
+            self.hung_up.append(session_id)
+            await peer.close()
 
     async def close(self) -> None:
         for session_id in list(self.peers):

@@ -8,7 +8,7 @@ floor.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from voice_agent.core.agent_floor import AgentFloor
@@ -84,6 +84,10 @@ class CallerFloor:
         if self._voice:
             return User.SPEAKING
         return User.PAUSED if self.turn is not None else User.SILENT
+
+    def change_language(self, language: str) -> None:
+        """Words are judged as this language's from now on; an ISO 639-1 code, or `auto`."""
+        self._settings = replace(self._settings, language=language)
 
     @property
     def deadline(self) -> float | None:
@@ -223,6 +227,10 @@ class CallerFloor:
 
     def _since(self, turn: Turn, now: float) -> float:
         return max(turn.audio_from, now - self._settings.max_audio)
+
+    def read_ahead(self) -> None:
+        """Let the model read what the next turn's request will begin with."""
+        self._read_ahead(FIRST_WORD)
 
     def _read_ahead(self, words: str) -> None:
         self._out.append(ReadAhead(self._history.with_user(words)))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from voice_agent.core.agent_floor import Agent, AgentFloor
 from voice_agent.core.caller_floor import CallerFloor, CallerSettings, User
-from voice_agent.core.commands import Command, Message, ReadAhead
+from voice_agent.core.commands import Command, Message
 from voice_agent.core.events import (
     AudioScored,
     CallEnded,
@@ -18,8 +18,8 @@ from voice_agent.core.events import (
     DeadlineReached,
     Event,
     InterruptAsked,
-    PromptChanged,
     ReplyFailed,
+    SettingsChanged,
     SpeechDipped,
     SpeechPaused,
     SpeechStarted,
@@ -42,12 +42,14 @@ class ConversationSettings:
 
 
 class Conversation:
-    def __init__(self, settings: ConversationSettings) -> None:
+    def __init__(self, settings: ConversationSettings, earlier: tuple[Message, ...] = ()) -> None:
+        """`earlier` is what was said before a lost connection; whoever comes back is not greeted again."""
         self._settings = settings
         self._out: list[Command] = []
-        self._history = History(settings.system_prompt)
+        self._history = History(settings.system_prompt, earlier)
         self._agent = AgentFloor(self._history, settings.budget, settings.apology, self._out)
         self._caller = CallerFloor(settings.caller, self._agent, self._history, settings.budget, self._out)
+        self._greeting = "" if earlier else settings.greeting.strip()
         self._ended = False
 
     @property
@@ -118,10 +120,10 @@ class Conversation:
             case InterruptAsked():
                 if self._agent.has_floor:
                     self._agent.cancel("asked")
-            case PromptChanged(prompt=prompt):
-                self._instruct(prompt)
             case CallStarted():
                 self._greet()
+            case SettingsChanged():
+                self._change(event)
             case CallEnded():
                 self._agent.cancel("ended")
                 self._ended = True
@@ -132,11 +134,14 @@ class Conversation:
                 self._agent.handle(event)
 
     def _greet(self) -> None:
-        if self._settings.greeting.strip() and self._agent.reply is None:
-            self._agent.speak(0, self._settings.greeting.strip())
+        if self._greeting and self._agent.reply is None:
+            self._agent.speak(0, self._greeting)
 
-    def _instruct(self, prompt: str) -> None:
-        self._history.instruct(prompt)
-        if self.user is User.SILENT and self.agent is Agent.IDLE:
-            # Nobody waits: the model reads it now rather than before the next answer.
-            self._out.append(ReadAhead(self._history.with_user("Hello")))
+    def _change(self, event: SettingsChanged) -> None:
+        """A turn that is open goes on as it began; what it asks for next uses the new settings."""
+        if event.language is not None:
+            self._caller.change_language(event.language)
+        if event.system_prompt is not None:
+            self._history.instruct(event.system_prompt)
+            if self._caller.turn is None and self._agent.reply is None:
+                self._caller.read_ahead()  # otherwise the next reply would wait for the new prompt to be read

@@ -169,11 +169,13 @@ class InterruptAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class PromptChanged:
-    """The operator has changed the system prompt; it counts from the next reply on."""
+class SettingsChanged:
+    """The caller wants something else from the next turn on. None: as before."""
 
     at: float
-    prompt: str
+    language: str | None = None
+    """ISO 639-1 code, or `auto`."""
+    system_prompt: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +209,7 @@ Event = (
     | PlayoutEnded
     | TextTyped
     | InterruptAsked
-    | PromptChanged
+    | SettingsChanged
     | DeadlineReached
     | CallEnded
 )

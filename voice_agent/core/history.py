@@ -10,10 +10,11 @@ from voice_agent.core.commands import Message
 
 
 class History:
-    def __init__(self, system_prompt: str) -> None:
+    def __init__(self, system_prompt: str, earlier: tuple[Message, ...] = ()) -> None:
+        """`earlier` is what was said before a connection was lost: messages of another history."""
         self._system: tuple[Message, ...] = ()
-        self._messages: list[Message] = []
         self.instruct(system_prompt)
+        self._messages = [message for message in earlier if message.role != "system"]
 
     @property
     def messages(self) -> tuple[Message, ...]:

@@ -32,6 +32,7 @@ class PiperSpeaker:
     def __init__(self, path: Path, gate: CpuGate | None = None, threads: int = 2) -> None:
         """Raises EngineError `load`."""
         config = _description(path)
+        self.name = path.stem
         self._model = PiperModel(path, threads, config.hop_length)
         # Only its text half is used: its session would run the network whole.
         self._voice = PiperVoice(session=None, config=config)

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from voice_agent.core.commands import Message
 from voice_agent.core.conversation import Conversation
 from voice_agent.engines.ports import TextToSpeech
 from voice_agent.errors import OfferError
@@ -104,6 +105,7 @@ class CallBook:
     async def accept(self, sdp: str, type: str, fields: dict[str, Any], /) -> tuple[str, str, str]:
         if self._factory is None or self._closing:
             raise OfferError(503, "loading", "the models are still loading; try again in a few seconds")
+        earlier = await self._take_over(fields.get("continues"))
         if self._taken >= self._limit:
             raise OfferError(503, "full", f"all {self._limit} lines are busy; try again later")
         self._taken += 1
@@ -111,7 +113,9 @@ class CallBook:
         try:
             transport, answer = await self._connect(sdp, type)
             try:
-                session = self._factory.build(session_id, transport)  # the newest, which may have come meanwhile
+                session = self._factory.build(
+                    session_id, transport, earlier
+                )  # the newest, which may have come meanwhile
             except BaseException:
                 await transport.close("error")
                 raise
@@ -123,6 +127,17 @@ class CallBook:
         self._running[session_id] = asyncio.create_task(self._run(session_id, session), name=f"call {session_id}")
         self._metrics.session_started()
         return answer, "answer", session_id
+
+    async def _take_over(self, session_id: object) -> tuple[Message, ...]:
+        """What was said in a call whose connection was lost. Its caller is back, so it ends and frees its slot.
+
+        An id of a call that is unknown or forgotten is no error: the new call then begins from nothing.
+        """
+        record = self._record(session_id) if isinstance(session_id, str) else None
+        if record is None or not isinstance(session_id, str):
+            return ()
+        await self.hang_up(session_id)
+        return record.conversation.messages
 
     def report(self, session_id: str, /) -> dict[str, Any] | None:
         record = self._record(session_id)

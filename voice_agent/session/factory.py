@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from voice_agent.core.caller_floor import CallerSettings
+from voice_agent.core.commands import Message
 from voice_agent.core.conversation import Conversation, ConversationSettings
 from voice_agent.core.endpointing import DelaySettings
 from voice_agent.core.latency import Budget
@@ -29,8 +30,11 @@ class SessionFactory:
     activity: VoiceActivityModel
     engines: CallEngines
     metrics: CallMetrics
+    voice: str = ""
+    """Name of the voice, for the page."""
 
-    def build(self, session_id: str, transport: Transport) -> Session:
+    def build(self, session_id: str, transport: Transport, earlier: tuple[Message, ...] = ()) -> Session:
+        """`earlier` is what was said before the caller's connection was lost."""
         settings = self.settings
         publisher = Publisher(session_id, transport.send, self.metrics, time.monotonic)
         conversation = conversation_settings(settings)
@@ -39,13 +43,22 @@ class SessionFactory:
             session_id=session_id,
             greeting=conversation.greeting,
             budget_ms=conversation.budget.total,
+            settings={
+                "voice": self.voice,
+                "speed": settings.agent.speed,
+                "language": settings.agent.language,
+                "prompt": settings.agent.system_prompt,
+            },
+            continued=bool(earlier),
         )
         trace = self._trace(session_id)
         trace.record("call", format=FORMAT, session_id=session_id, began=time.time(), clock=time.monotonic())
+        if earlier:
+            trace.record("note", earlier=[asdict(message) for message in earlier])
         language = None if settings.agent.language == "auto" else settings.agent.language
         return Session(
             session_id,
-            Conversation(conversation),
+            Conversation(conversation, earlier),
             transport,
             Listening(self.activity.open(), gate_settings(settings)),
             self.engines,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from voice_agent.core.events import Event, InterruptAsked, TextTyped
+from voice_agent.session.choices import Choices, read_choices
 from voice_agent.session.publisher import Publisher
 
 LONGEST_TEXT = 4000
@@ -14,6 +15,8 @@ LONGEST_TEXT = 4000
 
 class Call(Protocol):
     def happened(self, event: Event) -> None: ...
+
+    def choose(self, choices: Choices) -> None: ...
 
     def hang_up(self) -> None: ...
 
@@ -29,6 +32,13 @@ def handle_message(message: dict[str, Any], call: Call, publisher: Publisher, cl
             publisher.error("bad_message", f"`text` needs a `text` of 1 to {LONGEST_TEXT} characters")
         case {"type": "interrupt"}:
             call.happened(InterruptAsked(clock()))
+        case {"type": "settings"}:
+            try:
+                choices = read_choices(message)
+            except ValueError as error:
+                publisher.error("bad_message", str(error))
+            else:
+                call.choose(choices)
         case {"type": "hangup"}:
             call.hang_up()
         case _:

@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from voice_agent.audio.playout import PlayoutDrained, PlayoutNotice, PlayoutStarted
@@ -39,12 +39,13 @@ from voice_agent.core.events import (
     PlayheadMoved,
     PlayoutBegan,
     PlayoutEnded,
-    PromptChanged,
     ReplyFailed,
+    SettingsChanged,
     TranscriptReady,
 )
 from voice_agent.engines.ports import ChatMessage, ChatRequest, EndOfTurn, LanguageModel, SpeechToText, TextToSpeech
 from voice_agent.errors import EngineError
+from voice_agent.session.choices import Choices
 from voice_agent.session.listening import Listening
 from voice_agent.session.messages import handle_message
 from voice_agent.session.publisher import Publisher
@@ -101,6 +102,8 @@ class Session:
         self._clock = clock
         self._playout = transport.playout
         self._speaking = Speaking(engines.llm, engines.tts, self._playout, self.happened, clock, settings.speed)
+        self._own_prompt = False
+        """Whether the caller has chosen the system prompt."""
         self._pending: deque[Event] = deque()
         self._deciding = False
         self._timer: asyncio.TimerHandle | None = None
@@ -134,11 +137,25 @@ class Session:
         self._over.set()
 
     def change_prompt(self, prompt: str) -> None:
-        """Another system prompt from the next reply on."""
-        self.happened(PromptChanged(self._clock(), prompt))
+        """Another system prompt from the next reply on, unless the caller has chosen one."""
+        if not self._own_prompt:
+            self.happened(SettingsChanged(self._clock(), None, prompt))
 
     def uses(self, voice: TextToSpeech) -> bool:
         return self._engines.tts is voice
+
+    def choose(self, choices: Choices) -> None:
+        """Take the caller's wishes for the turns to come; a reply that is being spoken stays as it is."""
+        if choices.speed is not None:
+            self._speaking = replace(self._speaking, speed=choices.speed)
+        if choices.language is not None:
+            language = None if choices.language == "auto" else choices.language
+            self._settings = replace(self._settings, language=language)
+        self._own_prompt = self._own_prompt or choices.prompt is not None
+        if choices.language is not None or choices.prompt is not None:
+            self.happened(SettingsChanged(self._clock(), choices.language, choices.prompt))
+        self._trace.record("note", choices=asdict(choices))
+        self._publisher.say("settings", **asdict(choices))
 
     def happened(self, event: Event) -> None:
         """Decide on one event and perform the answer now. Events caused by performing are decided in order after."""

@@ -158,6 +158,7 @@ def test_good_messages_are_passed_on():
         {"type": "ping", "id": 7},
         {"type": "text", "text": "Grüße, 你好"},
         {"type": "interrupt", "more": None},
+        {"type": "settings", "speed": 1.2, "prompt": "Be brief."},
         {"type": "hangup"},
     ]
     for message in good:

@@ -29,7 +29,7 @@ MAX_PENDING_BYTES = 256 * 1024
 HIGH_WATER = 64 * 1024
 """Bytes inside aiortc beyond which we keep messages ourselves, where they can still be dropped."""
 
-CLIENT_TYPES = frozenset({"ping", "text", "interrupt", "hangup"})
+CLIENT_TYPES = frozenset({"ping", "text", "interrupt", "settings", "hangup"})
 
 
 class BadMessage(ValueError):
