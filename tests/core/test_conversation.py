@@ -312,11 +312,21 @@ def test_a_dip_answered_before_the_pause_is_certain_is_used_at_the_pause() -> No
     assert isinstance(call.happen(2.1, SpeechPaused(2.0))[-1], PrepareReply)
 
 
+def test_audio_that_comes_late_is_not_taken_for_heard() -> None:
+    """A stalled machine gets a second of speech at once: the recognition asked at a dip in it hears no more than came
+    before, whatever the clock says."""
+    call = Scenario(certain())
+    call.happen(1.1, SpeechStarted(1.0))
+    first = only(call.happen(3.0, SpeechDipped(1.6, 1.632)), Recognise)
+    again = only(call.happen(3.01, SpeechPaused(2.1)), Recognise)
+    assert (first.revision, again.revision) == (1, 2)
+
+
 def test_a_dip_replaces_a_recognition_that_hears_less_but_only_once() -> None:
     call = Scenario(certain())
     call.happen(1.1, SpeechStarted(1.0))
-    first = only(call.happen(1.7, SpeechDipped(1.65)), Recognise)
-    assert call.happen(1.75, SpeechDipped(1.69)) == [], "the one under way hears that already"
+    first = only(call.happen(1.7, SpeechDipped(1.65, 1.7)), Recognise)
+    assert call.happen(1.75, SpeechDipped(1.69, 1.74)) == [], "the one under way hears that already"
     second = only(call.happen(2.04, SpeechDipped(2.0)), Recognise)
     assert (first.revision, second.revision, second.until) == (1, 2, 2.04)
     assert call.happen(2.4, SpeechDipped(2.35)) == [], "a slow machine must get through some time"

@@ -57,5 +57,5 @@ def test_minutes_without_speech_do_not_pile_up_and_a_question_after_them_is_hear
         assert [event for event in happened if event.at < question_at - 0.1] == []
     started = [event.at for event in happened if isinstance(event, SpeechStarted)]
     paused = [event.at for event in happened if isinstance(event, SpeechPaused)]
-    assert any(abs(at - question_at) < 0.3 for at in started)
+    assert any(abs(at - question_at) < 0.5 for at in started), started[-3:]  # what the pre-roll makes good
     assert paused[-1] == pytest.approx(question_at + len(spoken_question) / RATE, abs=0.2)

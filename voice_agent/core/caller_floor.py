@@ -126,7 +126,7 @@ class CallerFloor:
         if turn is None or turn.paused_at is not None or turn.overlap or turn.cutting:
             return
         if event.at - turn.speech_at >= self._settings.partial_after and turn.may_ask_at_dip(event.at, now):
-            self._ask(turn, now)
+            self._ask(turn, now, known_until=event.at if event.until is None else event.until)
 
     def speech_paused(self, event: SpeechPaused, now: float) -> None:
         self._voice = False
@@ -221,8 +221,8 @@ class CallerFloor:
         quiet_since = max(turn.asked_at, turn.speech_at) + self._settings.partial_every
         return max(quiet_since, turn.rest_until)
 
-    def _ask(self, turn: Turn, now: float, *, cut: bool = False) -> None:
-        turn.ask(now)
+    def _ask(self, turn: Turn, now: float, *, known_until: float = float("-inf"), cut: bool = False) -> None:
+        turn.ask(now, known_until)
         self._out.append(Recognise(turn.id, turn.revision, self._since(turn, now), now, cut))
 
     def _since(self, turn: Turn, now: float) -> float:

@@ -26,6 +26,8 @@ class SpeechDipped:
     """The caller's voice is quiet for a moment: a gap between words, or the first sign of a pause."""
 
     at: float
+    until: float | None = None
+    """Up to where the caller's audio had come by then; None: `at`. Audio that is late is heard later than `now`."""
 
 
 @dataclass(frozen=True, slots=True)

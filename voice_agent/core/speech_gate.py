@@ -85,6 +85,6 @@ class SpeechGate:
             self._candidate + 1e-9 >= self._settings.min_silence or self._quiet + 1e-9 >= self._settings.quiet_silence
         )
         if not enough:
-            return SpeechDipped(self._changed_at) if first else None
+            return SpeechDipped(self._changed_at, end) if first else None
         self._speaking, self._candidate, self._quiet = False, 0.0, 0.0
         return SpeechPaused(self._changed_at)

@@ -35,7 +35,7 @@ class Turn:
     """That recognition took the place of one that was under way."""
     asked_at: float = float("-inf")
     asked_until: float = float("-inf")
-    """Up to where the latest recognition hears."""
+    """Up to where the latest recognition hears for certain; audio may come late, so this is not when it was asked."""
     rest_until: float = float("-inf")
     """No recognition while the caller speaks before this moment: the cadence follows the load."""
     partial: str = ""
@@ -61,11 +61,11 @@ class Turn:
     def words_so_far(self) -> str:
         return joined(self.settled, self.partial if self.heard is None else self.heard)
 
-    def ask(self, now: float) -> None:
-        """A recognition of everything up to `now` begins."""
+    def ask(self, now: float, known_until: float = float("-inf")) -> None:
+        """A recognition of everything that has come begins; the audio up to `known_until` has."""
         self.revision += 1
         self.hurried = self.pending
-        self.pending, self.asked_at, self.asked_until = True, now, now
+        self.pending, self.asked_at, self.asked_until = True, now, known_until
 
     def answered(self, text: str, now: float) -> None:
         """The latest recognition is through."""
