@@ -16,9 +16,12 @@ ARGS ?=
 help: ## list these targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 20
 
+# The profile named in ARGS, for the models it needs.
+PROFILE = $(shell sed -nE 's/.*--profile[= ]+([a-z]+).*/\1/p' <<<'$(ARGS)')
+
 run: ## set up what is missing, then start the agent (Ctrl-C stops it)
 	@scripts/setup runtime
-	@scripts/setup models
+	@scripts/setup models $(PROFILE)
 	@exec $(BIN)/python scripts/foreground.py $(BIN)/voice-agent serve $(ARGS)
 
 test: ## set up what is missing, then run every test, long trials as a seeded sample

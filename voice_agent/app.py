@@ -35,6 +35,7 @@ from voice_agent.engines.smart_turn import SmartTurn
 from voice_agent.engines.whisper import WhisperRecogniser
 from voice_agent.errors import ConfigError, VoiceAgentError
 from voice_agent.lan.access import LanAccess
+from voice_agent.lan.addresses import machine_addresses
 from voice_agent.modelstore import ModelPaths, ModelStore, load_manifest, model_root
 from voice_agent.reload import Reloader, reload_on_hangup
 from voice_agent.server.app import create_app
@@ -101,6 +102,16 @@ def _check_traces(folder: str) -> None:
         ) from error
 
 
+def _with_own_addresses(settings: Settings) -> Settings:
+    """Who listens on all interfaces is meant to be reached by their addresses. An address in Host is safe: rebinding a
+    foreign name to this machine leaves that name in it."""
+    server = settings.server
+    if server.host not in ("0.0.0.0", "::"):
+        return settings
+    own = tuple(str(address) for address in machine_addresses())
+    return replace(settings, server=replace(server, allowed_hosts=(*server.allowed_hosts, *own)))
+
+
 def open_voice(settings: Settings) -> TextToSpeech:
     """The configured voice alone, for the lines of a simulated caller. Raises ModelError, EngineError."""
     return PiperSpeaker(ModelStore(model_root(settings.models), load_manifest()).resolve(settings.models).tts)
@@ -120,7 +131,7 @@ async def _serve(settings: Settings, source: Source, paths: ModelPaths) -> None:
     metrics = Metrics()
     calls = CallBook(_connect(settings), settings.server.max_sessions, settings.server.keep_sessions, metrics)
     lan = LanAccess(settings.server) if settings.server.lan else None
-    app = create_app(calls, settings, metrics, web_root(), entrance=lan.entrance if lan else None)
+    app = create_app(calls, _with_own_addresses(settings), metrics, web_root(), entrance=lan.entrance if lan else None)
     engines = EngineRoom(settings, paths)
 
     def take_over(current: Settings) -> None:

@@ -63,7 +63,7 @@ def test_a_port_in_use_is_named_and_can_be_taken_once_it_is_free() -> None:
             async with httpx.AsyncClient() as client:
                 await client.get(url)
             port = port_of(url)
-            with pytest.raises(VoiceAgentError, match=f"port {port} is in use.*VOICE_AGENT_PORT"):
+            with pytest.raises(VoiceAgentError, match=f"port {port} is in use.*--port .VOICE_AGENT_PORT"):
                 async with running(make_app(), port=port):
                     pass
             async with httpx.AsyncClient() as client:

@@ -37,13 +37,15 @@ class IdleSession:
         self.conversation = Conversation(ConversationSettings(system_prompt="Be brief."), earlier)
         self._transport = transport
         self._over = asyncio.Event()
+        self._why = ""
 
     async def run(self) -> str:
         await self._over.wait()
-        await self._transport.close("hang-up")
-        return "hang-up"
+        await self._transport.close(self._why)
+        return self._why
 
-    def hang_up(self) -> None:
+    def hang_up(self, reason: str = "hang-up") -> None:
+        self._why = reason
         self._over.set()
 
 

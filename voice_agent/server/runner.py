@@ -165,9 +165,9 @@ async def open_listener(settings: ServerSettings) -> socket.socket:
 def _bind_problem(where: str, port: int, error: OSError) -> str:
     code = error.errno
     if code == errno.EADDRINUSE:
-        return f"port {port} is in use: {where} is taken by another program. Stop it, or set VOICE_AGENT_PORT"
+        return f"port {port} is in use: {where} is taken by another program; see --port (VOICE_AGENT_PORT)"
     if code in (errno.EACCES, errno.EPERM):
-        return f"not allowed to listen on {where}: ports below 1024 need privileges. Set VOICE_AGENT_PORT"
+        return f"not allowed to listen on {where}: ports below 1024 need privileges; see --port (VOICE_AGENT_PORT)"
     if code == errno.EADDRNOTAVAIL:
         return f"cannot listen on {where}: this machine does not have that address"
     return f"cannot listen on {where}: {error}"

@@ -188,7 +188,7 @@ class CallBook:
         self._closing = True
         for record in self._records.values():
             if record.session is not None:
-                record.session.hang_up()
+                record.session.hang_up("the agent was stopped")
         if self._running:
             await asyncio.wait(list(self._running.values()))
 

@@ -114,6 +114,7 @@ class Session:
         self._reply_task: asyncio.Task[None] | None = None
         self._playhead = (0, 0)
         self._over = asyncio.Event()
+        self._why = "hang-up"
 
     async def run(self) -> str:
         """Serve the call until it ends; returns why it ended. Everything it opened is closed afterwards."""
@@ -132,8 +133,9 @@ class Session:
             await self._end(reason, running)
         return reason
 
-    def hang_up(self) -> None:
+    def hang_up(self, reason: str = "hang-up") -> None:
         """End the call from our side."""
+        self._why = reason
         self._over.set()
 
     def change_prompt(self, prompt: str) -> None:
@@ -291,7 +293,7 @@ class Session:
 
     async def _hung_up(self) -> str:
         await self._over.wait()
-        return "hang-up"
+        return self._why
 
     async def _tick(self) -> str:
         while True:
