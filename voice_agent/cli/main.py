@@ -22,7 +22,7 @@ from typing import Any, NoReturn, TypeAlias
 from voice_agent.config import KEYS, Given, load_settings
 from voice_agent.errors import ConfigError, VoiceAgentError
 
-COMMANDS = ("serve", "models", "report", "bench", "config")
+COMMANDS = ("serve", "talk", "models", "report", "replay", "bench", "doctor", "config", "completion")
 """Subcommands in the order of `--help`; each is a module of this package."""
 
 EXAMPLES = """\

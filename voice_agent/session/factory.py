@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,10 +31,12 @@ class SessionFactory:
     activity: VoiceActivityModel
     engines: CallEngines
     metrics: CallMetrics
+    clock: Callable[[], float] = time.monotonic
+    """Seconds; the session clock of every call, and the transports' too."""
 
     def build(self, session_id: str, transport: Transport) -> Session:
         settings = self.settings
-        publisher = Publisher(session_id, transport.send, self.metrics, time.monotonic)
+        publisher = Publisher(session_id, transport.send, self.metrics, self.clock)
         conversation = conversation_settings(settings)
         publisher.say(
             "session.started",
@@ -41,7 +45,14 @@ class SessionFactory:
             budget_ms=conversation.budget.total,
         )
         trace = self._trace(session_id)
-        trace.record("call", format=FORMAT, session_id=session_id, began=time.time(), clock=time.monotonic())
+        trace.record(
+            "call",
+            format=FORMAT,
+            session_id=session_id,
+            began=time.time(),
+            clock=self.clock(),
+            conversation=dataclasses.asdict(conversation),
+        )
         language = None if settings.agent.language == "auto" else settings.agent.language
         return Session(
             session_id,
@@ -52,7 +63,7 @@ class SessionFactory:
             CallSettings(language, settings.agent.speed, settings.agent.max_reply_tokens, settings.agent.temperature),
             publisher,
             trace,
-            time.monotonic,
+            self.clock,
         )
 
     def _trace(self, session_id: str) -> Trace:
