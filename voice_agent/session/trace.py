@@ -1,6 +1,6 @@
 """One JSON line per thing that happened in a call: the record that reports, replay and regression tests read.
 
-Lines: {"kind": "call", …} first, with the settings of the core under `conversation`, so that a call can be replayed from
+Lines: {"kind": "call", …} first, with the core's settings under `conversation`, so that the call can be replayed from
 its trace alone; {"kind": "event", "now", "event": {"type", …fields}}; {"kind": "command", …};
 {"kind": "report", "report": {…}} when a reply is over; {"kind": "note", …} for what helps understanding. Traces hold
 what was said, so they are written only where a folder for them was set.
