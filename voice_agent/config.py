@@ -265,9 +265,7 @@ def _coerce(key: Key, raw: object, origin: Origin) -> Any:
         choices = get_args(key.type) if get_origin(key.type) is Literal else ()
         close = difflib.get_close_matches(str(raw).lower(), choices, n=1, cutoff=0.6)
         hint = f"; did you mean {close[0]}?" if close else ""
-        raise ConfigError(
-            f"{key.name} ({origin.name}): {shown} is not allowed; expected {allowed_values(key)}{hint}"
-        )
+        raise ConfigError(f"{key.name} ({origin.name}): {shown} is not allowed; expected {allowed_values(key)}{hint}")
     return value
 
 

@@ -25,7 +25,7 @@ It completes the name voice-agent; with the program in a folder (.venv/bin/voice
 BASH = """\
 # bash completion for voice-agent
 _voice_agent() {
-    local IFS=$'\\n' kind word help current line=() at
+    local IFS=$'\\n' kind='' word='' help='' current='' output='' line=() at
     COMPREPLY=()
     # Bash makes words of their own of = and of what surrounds it; the program wants them whole.
     for ((at = 1; at <= COMP_CWORD; at++)); do
@@ -38,7 +38,6 @@ _voice_agent() {
         fi
     done
     current=${line[${#line[@]} - 1]}
-    local output
     output=$("$1" completion words -- "${line[@]}" 2>/dev/null) || return
     while IFS=$'\\t' read -r word help; do
         if [[ -z $kind ]]; then
@@ -62,7 +61,7 @@ complete -F _voice_agent voice-agent
 ZSH = """\
 #compdef voice-agent
 _voice_agent() {
-    local kind word help
+    local kind='' word='' help=''
     local -a finished open
     while IFS=$'\\t' read -r word help; do
         if [[ -z $kind ]]; then

@@ -32,9 +32,7 @@ MANY = 50
 
 
 def register(commands: Commands) -> None:
-    parser = commands.add_parser(
-        "report", help="where the time of each turn went", description=ABOUT, epilog=EXAMPLES
-    )
+    parser = commands.add_parser("report", help="where the time of each turn went", description=ABOUT, epilog=EXAMPLES)
     parser.add_argument("traces", nargs="+", type=Path, metavar="TRACE", help="a SESSION.jsonl file")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a self-contained page here")
     parser.add_argument("--json", action="store_true", help="print JSON instead of tables")
