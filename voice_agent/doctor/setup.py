@@ -43,7 +43,7 @@ def sizes(settings: ModelSettings) -> Sizes:
 
 
 def models(settings: ModelSettings) -> Check:
-    """Reads every file and compares its checksum; files of the user's own have none and are looked at for their kind."""
+    """Reads every file and compares its checksum; the user's own files have none, so only their kind is checked."""
     try:
         store = ModelStore(model_root(settings), load_manifest())
         states = store.verify(store.wanted(settings))

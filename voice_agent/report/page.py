@@ -124,7 +124,8 @@ def _extent(turn: Turn) -> float:
     """How far to the right a turn's drawing reaches."""
     if turn["voice_to_voice_ms"] is None:
         return 0.0
-    return max(sum(max(0.0, turn["stages_ms"][stage]) for stage in STAGES), float(turn["budget_ms"]))
+    stages: dict[str, float] = turn["stages_ms"]
+    return max(sum(max(0.0, stages[stage]) for stage in STAGES), float(turn["budget_ms"]))
 
 
 def _dot(stage: str) -> str:

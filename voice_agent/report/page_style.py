@@ -1,4 +1,4 @@
-"""The style of the report's page. Stages differ in lightness as well as in hue, and every bar has its name beside it."""
+"""The style of the report's page. Every bar has its name beside it: nothing depends on colours alone."""
 
 STYLE = """
 :root{color-scheme:light dark;--bg:#fff;--fg:#1b1f24;--dim:#57606a;--line:#d0d7de;--track:#f1f3f5;--over:#b42318;
