@@ -1,4 +1,4 @@
-"""The sound card's two callbacks against a made-up PortAudio: what is heard, what is played, what is said when it fails."""
+"""The sound card against a made-up PortAudio: what is heard, what is played, what is said when it fails."""
 
 from __future__ import annotations
 
