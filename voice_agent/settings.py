@@ -112,8 +112,9 @@ class WebRtcSettings:
     turn: str = ""
     """turn:HOST:PORT?transport=udp; empty: none."""
     turn_user: str = ""
+    """Who the TURN server takes us for."""
     turn_password: str = ""
-    """With `turn_user`, what the TURN server asks for."""
+    """What goes with `turn_user`."""
     ice_loopback: bool = False
     """Add 127.0.0.1 to the candidates, for browsers and tests on this machine."""
     connect_timeout: float = 20.0
