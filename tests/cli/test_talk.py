@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
 import json
 import subprocess
 import sys
@@ -12,11 +14,13 @@ import numpy as np
 import pytest
 
 from tests.report.calls import turn
+from voice_agent.app import open_voice
+from voice_agent.audio.resample import resample
 from voice_agent.cli.main import main
-from voice_agent.engines.ports import Pcm16
+from voice_agent.engines.ports import ENGINE_RATE, Pcm16, Speech
+from voice_agent.engines.speech import synthesize
+from voice_agent.settings import Settings
 from voice_agent.talk.show import Transcript, turn_line
-
-pytest_plugins = ("tests.session.conftest",)
 
 
 @pytest.mark.parametrize(
@@ -82,6 +86,22 @@ def test_stages_without_length_are_left_out() -> None:
     report = turn(1, each=0.0)
     report["stages_ms"]["recognition"] = report["voice_to_voice_ms"] = 180.0
     assert turn_line(report) == "180 ms = recognition 180"
+
+
+@pytest.fixture
+def spoken_question(weights: Path) -> Pcm16:
+    """At 16 kHz, by the product's own voice."""
+
+    async def speak() -> Speech:
+        models = dataclasses.replace(Settings().models, model_dir=str(weights))
+        voice = open_voice(dataclasses.replace(Settings(), models=models))
+        try:
+            return await synthesize(voice, "How far is the moon from the earth?")
+        finally:
+            await voice.close()
+
+    speech = asyncio.run(speak())
+    return resample(speech.samples, speech.rate, ENGINE_RATE)
 
 
 def test_a_recording_calls_and_is_answered(spoken_question: Pcm16, tmp_path: Path) -> None:

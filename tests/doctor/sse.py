@@ -6,12 +6,14 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
+from typing import TypeAlias
 
 PIECES = 20
 EVERY = 0.02
 """Seconds between two pieces: well above what counts as arriving at once."""
 
-Reader, Writer = asyncio.StreamReader, asyncio.StreamWriter
+Reader: TypeAlias = asyncio.StreamReader
+Writer: TypeAlias = asyncio.StreamWriter
 
 
 def chunk(data: bytes) -> bytes:

@@ -111,12 +111,12 @@ def test_engines_count_from_their_first_step_to_their_end() -> None:
             hold.set()
             await task
             assert not busy
-        async with aclosing(engines.llm.stream(request)) as events:
+        async with aclosing(engines.llm.stream(request)) as events:  # type: ignore[type-var]
             async for _ in events:
                 assert busy
                 break
         assert not busy, "also when its reader leaves early"
-        async with aclosing(engines.tts.stream("one two")) as pieces:
+        async with aclosing(engines.tts.stream("one two")) as pieces:  # type: ignore[type-var]
             assert [len(piece.samples) > 0 async for piece in pieces] == [True, True]
         assert not busy
 
