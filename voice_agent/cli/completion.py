@@ -105,7 +105,11 @@ def register(commands: Commands) -> None:
     for shell, script in SCRIPTS.items():
         one = shells.add_parser(shell, help=f"the script for {shell}", description=ABOUT, epilog=EXAMPLES)
         one.set_defaults(run=run, script=script, needs_settings=False)
-    words = shells.add_parser("words", description="What the scripts ask: completions of the last word.")
+    words = shells.add_parser(
+        "words",
+        description="What the scripts ask: completions of the last word, behind a line that says whether files fit.",
+        epilog="examples:\n  voice-agent completion words -- serve --pro",
+    )
     words.add_argument("words", nargs="*")
     words.set_defaults(run=run_words, needs_settings=False)
 

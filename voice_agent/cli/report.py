@@ -22,7 +22,7 @@ EXAMPLES = """\
 examples:
   voice-agent serve --trace-dir traces                record calls
   voice-agent report traces/*.jsonl                   a table per call and percentiles over all
-  voice-agent report traces/*.jsonl --html calls.html one page with waterfalls, to look at or to send
+  voice-agent report traces/*.jsonl --html calls.html  one page with waterfalls, to look at or to send
   voice-agent report CALL.jsonl --json                the same figures for a program
 
 The page holds what was said; it loads nothing and runs no script.
