@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 PIECES = 20
 EVERY = 0.02
@@ -27,19 +27,30 @@ def event(text: str) -> bytes:
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"
 
 
+def _answer(status: str, document: dict[str, Any]) -> bytes:
+    body = json.dumps(document).encode()
+    return f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body
+
+
 @contextlib.asynccontextmanager
-async def streaming_server(*, events: list[bytes] | None = None, status: str = "") -> AsyncIterator[str]:
-    """Gives its address. `status` answers that instead of a stream; `events` replaces the usual pieces."""
+async def streaming_server(
+    *, events: list[bytes] | None = None, status: str = "", code: str = "", asked: list[Any] | None = None
+) -> AsyncIterator[str]:
+    """Gives its address. `status` answers that, with an error of `code`, instead of a stream; `events` replaces the
+    usual pieces; `asked` collects the bodies that came."""
 
     async def answer(reader: Reader, writer: Writer) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
+        if head.startswith(b"GET /v1/models "):
+            writer.write(_answer("200 OK", {"data": [{"id": "small-talker"}]}))
+            writer.close()
+            return
         length = next(int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-l"))
-        await reader.readexactly(length)
+        body = json.loads(await reader.readexactly(length))
+        if asked is not None:
+            asked.append(body)
         if status:
-            body = b'{"error": {"message": "no reason"}}'
-            writer.write(
-                f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body
-            )
+            writer.write(_answer(status, {"error": {"message": "no reason", "code": code}}))
         else:
             writer.write(HEAD)
             for data in events or [event(f" word{number}") for number in range(PIECES)]:

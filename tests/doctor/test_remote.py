@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import httpx
 import pytest
@@ -61,6 +62,25 @@ def test_an_answer_that_is_no_stream_is_said_plainly(status: str, verdict: Verdi
     check = asyncio.run(go())
     assert check.verdict is verdict
     assert words in check.found
+
+
+def test_the_question_names_a_model_the_server_has() -> None:
+    asked: list[dict[str, Any]] = []
+
+    async def go() -> None:
+        async with streaming_server(asked=asked) as url:
+            await _ask(url)
+
+    asyncio.run(go())
+    assert [(body["model"], body["stream"]) for body in asked] == [("small-talker", True)]
+
+
+def test_a_model_the_server_does_not_have_is_no_missing_route() -> None:
+    async def go() -> Check:
+        async with streaming_server(status="404 Not Found", code="model_not_found") as url:
+            return await _ask(url)
+
+    assert asyncio.run(go()).verdict is Verdict.PROBLEM
 
 
 def test_an_error_in_the_stream_is_a_problem() -> None:

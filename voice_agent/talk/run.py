@@ -127,6 +127,7 @@ async def _talk(settings: Settings, plan: FromFile | FromMicrophone, tell: Tell,
         else:
             load_sounddevice()
             transport = SoundCardCall(time.monotonic, tell)
+        stack.push_async_callback(transport.close, "error")  # no effect after the session has closed it
         loaded = await stack.enter_async_context(_loaded(settings, progress))
         if isinstance(plan, FromMicrophone):
             assert isinstance(transport, SoundCardCall)
