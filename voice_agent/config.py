@@ -261,7 +261,7 @@ def _known(name: str, origin: Origin) -> Key:
 
 
 def _nearest(word: str, known: Iterable[str], spell: Callable[[str], str] = str) -> str:
-    close = difflib.get_close_matches(word, sorted(known), n=1, cutoff=0.6)
+    close = difflib.get_close_matches(word.lower(), sorted(known), n=1, cutoff=0.6)
     return f"; did you mean {spell(close[0])}?" if close else "; `voice-agent config show` lists all settings"
 
 
@@ -271,19 +271,26 @@ def _nearest_choice(key: Key, raw: object) -> str:
     return f"; did you mean {close[0]}?" if close else ""
 
 
+def allowed_values(key: Key) -> str:
+    """What a setting may be, in words: `a number from 0.25 to 4`."""
+    if key.name in PATTERNS:
+        return PATTERNS[key.name][1]
+    _, allowed = _convert(key.type, None)
+    limits = RANGES.get(key.name)
+    return f"{allowed} from {limits.low:g} to {limits.high:g}" if limits else allowed
+
+
 def _coerce(key: Key, raw: object, origin: Origin) -> Any:
-    value, allowed = _convert(key.type, raw)
+    value, _ = _convert(key.type, raw)
     if limits := RANGES.get(key.name):
-        allowed = f"{allowed} from {limits.low:g} to {limits.high:g}"
         # Written this way round so that NaN, which compares as neither, is refused.
         value = value if value is not None and limits.low <= value <= limits.high else None
     if value is not None and key.name in PATTERNS:
-        pattern, allowed = PATTERNS[key.name]
-        value = value if pattern.fullmatch(value) else None
+        value = value if PATTERNS[key.name][0].fullmatch(value) else None
     if value is None:
         shown = "the value given" if key.name in SECRETS else repr(raw)
         hint = _nearest_choice(key, raw)
-        raise ConfigError(f"{key.name} ({origin.name}): {shown} is not allowed; expected {allowed}{hint}")
+        raise ConfigError(f"{key.name} ({origin.name}): {shown} is not allowed; expected {allowed_values(key)}{hint}")
     return value
 
 

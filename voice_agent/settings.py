@@ -20,7 +20,9 @@ DEFAULT_PROMPT = (
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
     host: str = "127.0.0.1"
+    """Address to listen on."""
     port: int = 8080
+    """0 takes a free one."""
     max_sessions: int = 4
     """Calls at the same time; one more is refused with 503."""
     api_keys: tuple[str, ...] = ()
@@ -41,6 +43,7 @@ class ServerSettings:
 @dataclass(frozen=True, slots=True)
 class ModelSettings:
     profile: Literal["default", "small"] = "default"
+    """Which set of models: `small` is for little memory and slow cores."""
     model_dir: str = ""
     """Where weights live; empty: $XDG_CACHE_HOME/voice-agent/models."""
     stt: str = ""
@@ -58,6 +61,7 @@ class ModelSettings:
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
     system_prompt: str = DEFAULT_PROMPT
+    """What the agent is told to be."""
     greeting: str = ""
     """Said when a call begins; empty: the agent waits for the caller."""
     language: str = "en"
@@ -65,7 +69,9 @@ class AgentSettings:
     speed: float = 1.0
     """Speaking rate; 2.0 is twice as fast."""
     max_reply_tokens: int = 120
+    """Tokens after which a reply is cut off."""
     temperature: float = 0.3
+    """How freely the language model chooses its words; 0 always takes the likeliest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +115,9 @@ class WebRtcSettings:
     turn: str = ""
     """turn:HOST:PORT?transport=udp; empty: none."""
     turn_user: str = ""
+    """Who the TURN server takes us for."""
     turn_password: str = ""
+    """What goes with `turn_user`."""
     ice_loopback: bool = False
     """Add 127.0.0.1 to the candidates, for browsers and tests on this machine."""
     connect_timeout: float = 20.0

@@ -23,7 +23,7 @@ from typing import Any, NoReturn, TypeAlias
 from voice_agent.config import KEYS, Given, Source, load_settings
 from voice_agent.errors import ConfigError, VoiceAgentError
 
-COMMANDS = ("serve", "models", "report", "bench", "config")
+COMMANDS = ("serve", "talk", "models", "report", "replay", "bench", "doctor", "config", "completion")
 """Subcommands in the order of `--help`; each is a module of this package."""
 
 EXAMPLES = """\
@@ -31,9 +31,13 @@ examples:
   voice-agent serve                        answer calls on http://127.0.0.1:8080
   voice-agent serve --profile small        the same with the models for a small machine
   voice-agent serve --set min_delay=0.4    any setting by its key
+  voice-agent talk --wav question.wav      the same without a server, a recording as the caller
+  voice-agent doctor                       what is wrong with this machine and what to do
   voice-agent models pull                  fetch the model files
   voice-agent report CALL.jsonl            where the time of each turn went
+  voice-agent replay CALL.jsonl            would today's core decide the same way
   voice-agent config show                  every setting, its value and where it was set
+  source <(voice-agent completion bash)    complete all of this with the Tab key
 
 Every setting is a flag or `--set KEY=VALUE`, an environment variable VOICE_AGENT_KEY, and a key of the TOML
 file named by --config or VOICE_AGENT_CONFIG. Flags win over the environment, the environment over the file.

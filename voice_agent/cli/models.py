@@ -46,7 +46,12 @@ def register(commands: Commands) -> None:
         "  voice-agent models pull --profile small\n  voice-agent models verify --json",
     )
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    listing = actions.add_parser("list", help="which models there are, and which are on this machine")
+    listing = actions.add_parser(
+        "list",
+        help="which models there are, and which are on this machine",
+        description="List all models with their licence, whether they are here, and whether the settings use them.",
+        epilog="examples:\n  voice-agent models list\n  voice-agent models list --json --set profile=small",
+    )
     listing.set_defaults(run=run_list)
     pull = actions.add_parser(
         "pull",
@@ -61,7 +66,12 @@ def register(commands: Commands) -> None:
     which.add_argument("--profile", dest="whole_profile", metavar="P", help="all models of a profile: default, small")
     which.add_argument("--all", action="store_true", help="every model there is")
     pull.set_defaults(run=run_pull)
-    verify = actions.add_parser("verify", help="compare every file with its checksum", description=_VERIFY)
+    verify = actions.add_parser(
+        "verify",
+        help="compare every file with its checksum",
+        description=_VERIFY,
+        epilog="examples:\n  voice-agent models verify\n  voice-agent models verify whisper-base --json",
+    )
     verify.add_argument("names", nargs="*", metavar="NAME", help="models by name, see `models list`")
     verify.set_defaults(run=run_verify)
     for action in (listing, pull, verify):

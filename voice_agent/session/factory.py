@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -32,11 +33,13 @@ class SessionFactory:
     metrics: CallMetrics
     voice: str = ""
     """Name of the voice, for the page."""
+    clock: Callable[[], float] = time.monotonic
+    """Seconds; the session clock of every call, and the transports' too."""
 
     def build(self, session_id: str, transport: Transport, earlier: tuple[Message, ...] = ()) -> Session:
         """`earlier` is what was said before the caller's connection was lost."""
         settings = self.settings
-        publisher = Publisher(session_id, transport.send, self.metrics, time.monotonic)
+        publisher = Publisher(session_id, transport.send, self.metrics, self.clock)
         conversation = conversation_settings(settings)
         publisher.say(
             "session.started",
@@ -52,9 +55,15 @@ class SessionFactory:
             continued=bool(earlier),
         )
         trace = self._trace(session_id)
-        trace.record("call", format=FORMAT, session_id=session_id, began=time.time(), clock=time.monotonic())
-        if earlier:
-            trace.record("note", earlier=[asdict(message) for message in earlier])
+        trace.record(
+            "call",
+            format=FORMAT,
+            session_id=session_id,
+            began=time.time(),
+            clock=self.clock(),
+            conversation=asdict(conversation),
+            earlier=[asdict(message) for message in earlier],
+        )
         language = None if settings.agent.language == "auto" else settings.agent.language
         return Session(
             session_id,
@@ -65,7 +74,7 @@ class SessionFactory:
             CallSettings(language, settings.agent.speed, settings.agent.max_reply_tokens, settings.agent.temperature),
             publisher,
             trace,
-            time.monotonic,
+            self.clock,
         )
 
     def _trace(self, session_id: str) -> Trace:

@@ -1,6 +1,7 @@
 """One JSON line per thing that happened in a call: the record that reports, replay and regression tests read.
 
-Lines: {"kind": "call", …} first; {"kind": "event", "now", "event": {"type", …fields}}; {"kind": "command", …};
+Lines: {"kind": "call", …} first, with the core's settings under `conversation`, so that the call can be replayed from
+its trace alone; {"kind": "event", "now", "event": {"type", …fields}}; {"kind": "command", …};
 {"kind": "report", "report": {…}} when a reply is over; {"kind": "note", …} for what helps understanding. Traces hold
 what was said, so they are written only where a folder for them was set.
 """
@@ -108,13 +109,18 @@ def event_from_dict(data: dict[str, Any]) -> Event:
 
 
 def read_trace(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a trace as objects; raises VoiceAgentError with file and line for what is no trace."""
+    """The lines of a trace as objects; raises VoiceAgentError with file and line for what is no trace.
+
+    A last line that was cut off is left out: a killed process was writing it.
+    """
     try:
         with path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, 1):
                 try:
                     entry = json.loads(line)
                 except ValueError as error:
+                    if number > 1 and not line.endswith("\n"):
+                        return
                     raise VoiceAgentError(f"{path}:{number} is no JSON: {error}") from error
                 if not isinstance(entry, dict) or "kind" not in entry:
                     raise VoiceAgentError(f"{path}:{number} is no trace entry (an object with `kind`)")
