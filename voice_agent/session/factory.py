@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from voice_agent.core.caller_floor import CallerSettings
 from voice_agent.core.conversation import Conversation, ConversationSettings
@@ -22,6 +24,9 @@ from voice_agent.transports.ports import Transport
 
 log = logging.getLogger(__name__)
 
+Attend = Callable[[Session], Callable[[dict[str, Any]], None]]
+"""Told of every new call; what it returns gets a copy of each message to the client (docs/events.md)."""
+
 
 @dataclass(frozen=True, slots=True)
 class SessionFactory:
@@ -29,6 +34,7 @@ class SessionFactory:
     activity: VoiceActivityModel
     engines: CallEngines
     metrics: CallMetrics
+    attend: Attend | None = None
 
     def build(self, session_id: str, transport: Transport) -> Session:
         settings = self.settings
@@ -43,7 +49,7 @@ class SessionFactory:
         trace = self._trace(session_id)
         trace.record("call", format=FORMAT, session_id=session_id, began=time.time(), clock=time.monotonic())
         language = None if settings.agent.language == "auto" else settings.agent.language
-        return Session(
+        session = Session(
             session_id,
             Conversation(conversation),
             transport,
@@ -54,6 +60,9 @@ class SessionFactory:
             trace,
             time.monotonic,
         )
+        if self.attend is not None:
+            publisher.listener = self.attend(session)
+        return session
 
     def _trace(self, session_id: str) -> Trace:
         if not self.settings.server.trace_dir:
