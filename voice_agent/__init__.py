@@ -10,8 +10,8 @@
 
     agent.run()  # answers calls at http://127.0.0.1:8080 until Ctrl-C
 
-What stands in `__all__` is the public interface. Besides it `voice_agent.engines.ports` and `voice_agent.transports.ports`
-are public: what an engine or a transport of your own has to do. Everything else may change with any release.
+What stands in `__all__` is the public interface. So are `voice_agent.engines.ports` and `voice_agent.transports.ports`:
+what an engine or a transport of your own has to do. Everything else may change with any release.
 
 Names are imported when they are first used, so that `import voice_agent` is fast.
 """
@@ -39,7 +39,9 @@ if TYPE_CHECKING:
 _HOMES = {
     "voice_agent.api.agent": "Agent",
     "voice_agent.api.call": "Call Message Said",
-    "voice_agent.api.events": "CallEvent CallBegan PartialTranscript TurnEnded ReplyEnded TurnReported Problem CallEnded",
+    "voice_agent.api.events": (
+        "CallEvent CallBegan PartialTranscript TurnEnded ReplyEnded TurnReported Problem CallEnded"
+    ),
     "voice_agent.errors": "VoiceAgentError ConfigError ModelError EngineError TransportClosed",
 }
 _HOME = {name: module for module, names in _HOMES.items() for name in names.split()}

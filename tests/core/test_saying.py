@@ -67,7 +67,7 @@ def test_an_interruptible_text_yields_like_any_reply() -> None:
 
 
 def test_speech_neither_pauses_nor_ends_a_protected_text() -> None:
-    call, reply = announcing()
+    call, _ = announcing()
     assert call.happen(2.1, SpeechStarted(2.0)) == []
     assert call.conversation.agent is Agent.SPEAKING
     call.until(3.5)  # far beyond `claim_speech`
