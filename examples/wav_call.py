@@ -1,8 +1,6 @@
 """A transport of one's own: a call that comes from one WAV file and goes into another.
 
-    python examples/wav_call.py question.wav answer.wav        question.wav: 16 kHz, mono, 16 bit
-
-The call takes as long as it would on the telephone; it ends when the agent has been silent for a while.
+python examples/wav_call.py question.wav answer.wav        question.wav: 16 kHz, mono, 16 bit
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ class WavTransport:
     def __init__(self, speech: Pcm16, patience: float = 4.0) -> None:
         """`speech` at 16 kHz; hang up after `patience` seconds in which nobody spoke."""
         self.playout = Playout()  # 48 kHz, frames of 20 ms
-        self.reason: str | None = None  # frames that end mean: the caller hung up
+        self.reason: str | None = None
         self.heard: list[Pcm16] = []
         self._speech = np.concatenate([speech, np.zeros(-len(speech) % FRAME, np.int16)])
         self._patience = patience
@@ -43,15 +41,15 @@ class WavTransport:
             await asyncio.sleep(at - time.monotonic())
             self.heard.append(self.playout.next_frame())  # the listener takes a frame whenever one is due
             samples = self._speech[(number - 1) * FRAME : number * FRAME]
-            if len(samples) or self.heard[-1].any():
-                last_sound = at
+            last_sound = at if len(samples) or self.heard[-1].any() else last_sound
             if self._closed.is_set() or at - last_sound > self._patience:
                 return
             yield AudioFrame(samples if len(samples) else np.zeros(FRAME, np.int16), at)
 
     async def messages(self) -> AsyncIterator[dict[str, Any]]:
-        while not await self._closed.wait():
-            yield {}  # a file has no side channel: nothing comes until the call ends
+        await self._closed.wait()
+        for message in list[dict[str, Any]]():  # a file has no side channel
+            yield message
 
     def send(self, message: dict[str, Any]) -> None:
         """See docs/events.md; a file has no page to show it on."""
@@ -77,4 +75,6 @@ async def main(question: str, answer: str) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:3])) if len(sys.argv) == 3 else sys.exit(__doc__)
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    asyncio.run(main(sys.argv[1], sys.argv[2]))
