@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import socket
 from pathlib import Path
+from typing import Any
 
 import httpx
 import numpy as np
@@ -36,7 +37,7 @@ class Model(ScriptedModel):
         self.closed += 1
 
 
-def agent(model: Model | None = None, **settings: object) -> Agent:
+def agent(model: Model | None = None, **settings: Any) -> Agent:
     """Real ears, everything else made up."""
     return Agent(
         "Be brief.",
@@ -77,9 +78,9 @@ def test_settings_come_from_the_program_the_environment_and_a_file(
         ({"voice": "a", "tts": "b"}, "give one of the two"),
     ],
 )
-def test_a_setting_that_cannot_be_is_refused_at_once(settings: dict[str, object], message: str) -> None:
+def test_a_setting_that_cannot_be_is_refused_at_once(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        Agent(**settings)  # type: ignore[arg-type]
+        Agent(**settings)
 
 
 @pytest.mark.parametrize("kind", [str, "TurnEnded", None])

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import wave
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def small_models(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VOICE_AGENT_PROFILE", "small")
 
 
-def example(name: str) -> ModuleType:
+def example(name: str) -> Any:
     """A fresh copy, with an agent and hooks of its own."""
     sys.modules.pop(f"examples.{name}", None)
     return importlib.import_module(f"examples.{name}")

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from voice_agent.api.events import CallEvent
 from voice_agent.config import Given, Source
@@ -52,7 +52,7 @@ class Agent:
         stt: SpeechToText | str | None = None,
         tts: TextToSpeech | str | None = None,
         config: str | Path | None = None,
-        **settings: object,
+        **settings: Any,
     ) -> None:
         if voice is not None and tts is not None:
             raise ConfigError(
