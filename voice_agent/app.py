@@ -14,8 +14,8 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -28,7 +28,7 @@ from voice_agent.engines.cpu_gate import CpuGate
 from voice_agent.engines.llama_engine import LlamaEngine
 from voice_agent.engines.llama_requantise import fast_copy
 from voice_agent.engines.piper import PiperSpeaker
-from voice_agent.engines.ports import Engine, LanguageModel, TextToSpeech
+from voice_agent.engines.ports import Engine, LanguageModel, SpeechToText, TextToSpeech
 from voice_agent.engines.scripted_llm import ScriptedEngine
 from voice_agent.engines.silero_vad import SileroVad
 from voice_agent.engines.smart_turn import SmartTurn
@@ -36,13 +36,14 @@ from voice_agent.engines.whisper import WhisperRecogniser
 from voice_agent.errors import ConfigError, VoiceAgentError
 from voice_agent.lan.access import LanAccess
 from voice_agent.lan.addresses import machine_addresses
-from voice_agent.modelstore import ModelPaths, ModelStore, load_manifest, model_root
+from voice_agent.modelstore import SCRIPTED, ModelPaths, ModelStore, load_manifest, model_root
+from voice_agent.plugins import make_engine
 from voice_agent.reload import Reloader, reload_on_hangup
 from voice_agent.server.app import create_app
 from voice_agent.server.metrics import Metrics
 from voice_agent.server.runner import run_server
 from voice_agent.session.calls import CallBook, Connect
-from voice_agent.session.factory import SessionFactory
+from voice_agent.session.factory import Attend, SessionFactory
 from voice_agent.session.session import CallEngines
 from voice_agent.settings import Settings
 from voice_agent.transports.ports import Transport
@@ -58,25 +59,76 @@ TOKENS_PER_CALL = 2048
 """Cache of the language model per call: about forty turns of short spoken replies."""
 
 
-def serve(settings: Settings, source: Source) -> int:
+@dataclass(frozen=True, slots=True)
+class Own:
+    """What a program that embeds the agent brings along (voice_agent/api)."""
+
+    engines: Mapping[str, Any] = field(default_factory=dict)
+    """By setting: `llm`, `stt`, `tts`; each fits its port."""
+    attend: Attend | None = None
+    finish: Callable[[], Awaitable[None]] | None = None
+    """Awaited after the last call, before the program ends."""
+
+
+NOTHING_OWN = Own()
+
+
+def serve(settings: Settings, source: Source, own: Own = NOTHING_OWN) -> int:
     """Run the agent until Ctrl-C or SIGTERM; returns the exit code. Raises VoiceAgentError with a text for the user.
 
     `source` is read again on SIGHUP and when its file changes.
     """
+
+    async def until_signal() -> None:
+        stop, reload = asyncio.Event(), asyncio.Event()
+        _stop_on_signals(stop)
+        reload_on_hangup(reload, stop)
+        await serve_until(stop, reload, settings, source, own)
+
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", stream=sys.stderr)
     for chatty in ("aiortc", "aioice", "faster_whisper", "httpx"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+    asyncio.run(until_signal())
+    return 0
+
+
+async def serve_until(
+    stop: asyncio.Event, reload: asyncio.Event, settings: Settings, source: Source, own: Own = NOTHING_OWN
+) -> None:
+    """Serve until `stop` is set, or the task is cancelled; `source` is read again when `reload` is set.
+
+    Raises VoiceAgentError with a text for the user.
+    """
+    paths = _prepare(settings, own)
+    try:
+        await _serve(stop, reload, settings, source, paths, own)
+    except* VoiceAgentError as group:
+        raise _first(group) from None
+    finally:
+        if own.finish is not None:
+            await own.finish()
+
+
+@contextlib.asynccontextmanager
+async def open_calls(settings: Settings, own: Own = NOTHING_OWN) -> AsyncGenerator[SessionFactory, None]:
+    """Calls without a server: engines loaded and warm, closed at the end. Raises VoiceAgentError."""
+    engines = EngineRoom(settings, _prepare(settings, own), own)
+    try:
+        await engines.load(lambda waiting: None)
+        voice = engines.voice_name
+        yield SessionFactory(settings, engines.activity, engines.for_calls(), Metrics(), voice, attend=own.attend)
+    finally:
+        await engines.close()
+
+
+def _prepare(settings: Settings, own: Own) -> ModelPaths:
+    """What the whole process needs before engines load. Raises ModelError, ConfigError."""
     _allow_many_files()
     _check_traces(settings.server.trace_dir)
     # numpy's matrix products (the recogniser's features) wake a thread per core that then spins for 100 ms. Beside it
     # the encoder took 160 ms where it takes 102 ms without, on two cores.
     threadpool_limits(limits=1, user_api="blas")
-    paths = ModelStore(model_root(settings.models), load_manifest()).resolve(settings.models)
-    try:
-        asyncio.run(_serve(settings, source, paths))
-    except* VoiceAgentError as group:
-        raise _first(group) from None
-    return 0
+    return ModelStore(model_root(settings.models), load_manifest()).resolve(settings.models, without=own.engines)
 
 
 def _allow_many_files() -> None:
@@ -114,7 +166,16 @@ def _with_own_addresses(settings: Settings) -> Settings:
 
 def open_voice(settings: Settings) -> TextToSpeech:
     """The configured voice alone, for the lines of a simulated caller. Raises ModelError, EngineError."""
-    return PiperSpeaker(ModelStore(model_root(settings.models), load_manifest()).resolve(settings.models).tts)
+    return _speaker(settings)
+
+
+def _speaker(settings: Settings, gate: CpuGate | None = None, threads: int = 2) -> TextToSpeech:
+    store = ModelStore(model_root(settings.models), load_manifest())
+    path = store.resolve(settings.models, without=("llm", "stt")).tts
+    if path is None:
+        plugin: TextToSpeech = make_engine("tts", settings.models.tts, settings)
+        return plugin
+    return PiperSpeaker(path, gate, threads)
 
 
 def _first(group: BaseExceptionGroup[VoiceAgentError]) -> VoiceAgentError:
@@ -124,18 +185,18 @@ def _first(group: BaseExceptionGroup[VoiceAgentError]) -> VoiceAgentError:
     return VoiceAgentError("unknown error")
 
 
-async def _serve(settings: Settings, source: Source, paths: ModelPaths) -> None:
-    stop, reload = asyncio.Event(), asyncio.Event()
-    _stop_on_signals(stop)
-    reload_on_hangup(reload, stop)
+async def _serve(
+    stop: asyncio.Event, reload: asyncio.Event, settings: Settings, source: Source, paths: ModelPaths, own: Own
+) -> None:
     metrics = Metrics()
     calls = CallBook(_connect(settings), settings.server.max_sessions, settings.server.keep_sessions, metrics)
     lan = LanAccess(settings.server) if settings.server.lan else None
     app = create_app(calls, _with_own_addresses(settings), metrics, web_root(), entrance=lan.entrance if lan else None)
-    engines = EngineRoom(settings, paths)
+    engines = EngineRoom(settings, paths, own)
 
     def take_over(current: Settings) -> None:
-        calls.open(SessionFactory(current, engines.activity, engines.for_calls(), metrics, engines.voice_name))
+        voice = engines.voice_name
+        calls.open(SessionFactory(current, engines.activity, engines.for_calls(), metrics, voice, attend=own.attend))
 
     reloader = Reloader(source, settings, engines, calls, take_over)
     async with contextlib.AsyncExitStack() as closing:
@@ -213,9 +274,10 @@ def web_root() -> Path:
 class EngineRoom:
     """Loads, warms and closes the engines; loading happens in threads while HTTP already answers."""
 
-    def __init__(self, settings: Settings, paths: ModelPaths) -> None:
+    def __init__(self, settings: Settings, paths: ModelPaths, own: Own = NOTHING_OWN) -> None:
         self._settings = settings
         self._paths = paths
+        self._own = own.engines
         self._gate = CpuGate()
         self._threads = settings.models.threads or min(os.cpu_count() or 1, 4)
         self._loaded: dict[str, Any] = {}
@@ -236,13 +298,12 @@ class EngineRoom:
         return CallEngines(loaded["end of turn"], loaded["recognition"], loaded["language model"], loaded["voice"])
 
     async def load(self, progress: Callable[[list[str]], None]) -> None:
-        paths, threads, gate = self._paths, self._threads, self._gate
+        paths, gate = self._paths, self._gate
         makers: dict[str, Callable[[], Engine]] = {
             "voice activity": lambda: SileroVad(paths.vad),
             "end of turn": lambda: SmartTurn(paths.end_of_turn, gate),
-            # One lane per core: a recognition that was overtaken by new words must not hold up the next.
-            "recognition": lambda: WhisperRecogniser(paths.stt, threads, gate, lanes=threads),
-            "voice": lambda: self._speaker(paths.tts),
+            "recognition": lambda: self._recogniser(paths.stt),
+            "voice": lambda: self._own["tts"] if "tts" in self._own else self._speaker(self._settings),
             "language model": lambda: self._language_model(paths.llm),
         }
         waiting = list(makers)
@@ -259,7 +320,7 @@ class EngineRoom:
         """Another voice, warm, beside the one in use. Raises ModelError, EngineError."""
 
         def make() -> TextToSpeech:
-            return self._speaker(ModelStore(model_root(settings.models), load_manifest()).resolve(settings.models).tts)
+            return self._speaker(settings)
 
         making = asyncio.ensure_future(asyncio.to_thread(make))
         try:
@@ -285,13 +346,29 @@ class EngineRoom:
         await voice.close()
         self._old_voices.remove(voice)
 
-    def _speaker(self, path: Path) -> PiperSpeaker:
-        return PiperSpeaker(path, self._gate, self._threads)
+    def _speaker(self, settings: Settings) -> TextToSpeech:
+        return _speaker(settings, self._gate, self._threads)
+
+    def _recogniser(self, path: Path | None) -> SpeechToText:
+        if path is None:
+            plugin: SpeechToText = self._foreign("stt")
+            return plugin
+        # One lane per core: a recognition that was overtaken by new words must not hold up the next.
+        return WhisperRecogniser(path, self._threads, self._gate, lanes=self._threads)
+
+    def _foreign(self, role: str) -> Any:
+        """The engine of somebody else: the embedding program's, or a plugin's."""
+        if role in self._own:
+            return self._own[role]
+        return make_engine(role, getattr(self._settings.models, role), self._settings)
 
     def _language_model(self, path: Path | None) -> LanguageModel:
-        if path is None:
-            return ScriptedEngine()
         models = self._settings.models
+        if path is None:
+            if models.llm == SCRIPTED and "llm" not in self._own:
+                return ScriptedEngine()
+            plugin: LanguageModel = self._foreign("llm")
+            return plugin
         if models.llm_fast and not models.llm:
             path = fast_copy(path, model_root(models) / "made-here", self._threads)
         calls = self._settings.server.max_sessions

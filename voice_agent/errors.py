@@ -16,14 +16,16 @@ class VoiceAgentError(Exception):
 
 
 class ConfigError(VoiceAgentError):
-    pass
+    """A setting is unknown or impossible."""
 
 
 class ModelError(VoiceAgentError):
-    pass
+    """A model file is missing, broken or cannot be fetched."""
 
 
 class EngineError(VoiceAgentError):
+    """A model failed at run time. `engine` says which, `code` what in one stable word."""
+
     def __init__(self, engine: str, code: str, message: str) -> None:
         super().__init__(f"{engine}: {message}")
         self.engine = engine
@@ -38,4 +40,4 @@ class OfferError(VoiceAgentError):
 
 
 class TransportClosed(VoiceAgentError):
-    pass
+    """The call is over."""

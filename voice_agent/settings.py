@@ -47,13 +47,13 @@ class ModelSettings:
     model_dir: str = ""
     """Where weights live; empty: $XDG_CACHE_HOME/voice-agent/models."""
     stt: str = ""
-    """A CTranslate2 Whisper directory; empty: the profile's."""
+    """A CTranslate2 Whisper directory, or a plugin; empty: the profile's."""
     llm: str = ""
-    """A GGUF file, or `scripted`; empty: the profile's."""
+    """A GGUF file, `scripted`, or a plugin (`package.module:make`, or its registered name); empty: the profile's."""
     llm_fast: bool = True
     """Make and use a faster copy of the profile's language model, rounded to 4 bits; own files are used as they are."""
     tts: str = ""
-    """A Piper voice (.onnx beside its .onnx.json); empty: the profile's."""
+    """A Piper voice (.onnx beside its .onnx.json), or a plugin; empty: the profile's."""
     threads: int = 0
     """Threads an engine may use; 0: the number of cores, at most 4."""
 

@@ -36,6 +36,7 @@ from voice_agent.core.events import (
     ReplyComplete,
     ReplyFailed,
     ReplyText,
+    SayAsked,
     SpeechDipped,
     SpeechPaused,
     SpeechStarted,
@@ -60,6 +61,9 @@ class Walk:
         self.now = 0.0
         self.live: int | None = None
         self.released = self.paused = False
+        self.says: dict[int, bool] = {}
+        """Whether each text of the program's may be interrupted."""
+        self.protected: int | None = None
         self.dead: set[int] = set()
         self.last_turn = 0
         self.asked = (0, 0)
@@ -96,10 +100,16 @@ class Walk:
             lambda: PlayoutEnded(now, reply),
             lambda: TextTyped(now, dice.choice(TEXTS)),
             lambda: InterruptAsked(now),
+            self.say,
             lambda: DeadlineReached(now),
         ]
-        weights = [1, 8, 6, 8, 10, 3, 3, 8, 8, 4, 1, 4, 8, 3, 1, 1, 4]
+        weights = [1, 8, 6, 8, 10, 3, 3, 8, 8, 4, 1, 4, 8, 3, 1, 1, 2, 4]
         return dice.choices(choices, weights)[0]()
+
+    def say(self) -> Event:
+        number = len(self.says) + 1
+        self.says[number] = self.dice.random() < 0.5
+        return SayAsked(self.now, number, "One two.", self.says[number], self.dice.random() < 0.3)
 
     def text(self, reply: int) -> Event:
         text = self.dice.choice(["alpha ", "beta ", "gamma. "])
@@ -123,16 +133,22 @@ class Walk:
 
     def put(self, event: Event) -> None:
         ended = isinstance(event, PlayoutEnded) and event.reply == self.live
+        self.cutting = isinstance(event, SayAsked) and event.at_once
+        self.broken = isinstance(event, ReplyFailed)
         for command in self.conversation.handle(event, self.now):
             self.check(command, ended)
         self.check_history()
 
     def check(self, command: Command, ended: bool) -> None:
+        if isinstance(command, CancelReply | PausePlayout) and command.reply == self.protected:
+            assert self.cutting or self.broken, "nothing the caller does stops a protected text"
         match command:
             case PrepareReply(reply=reply) | Speak(reply=reply):
                 assert self.live is None, "two live replies"
                 assert reply not in self.dead
                 self.live, self.released, self.paused = reply, False, False
+                if isinstance(command, Speak) and command.turn < 0 and not self.says[-command.turn]:
+                    self.protected = reply
                 self.written[reply], self.queued[reply], self.marks[reply], self.played[reply] = "", 0, [], 0
             case ReleaseReply(reply=reply):
                 assert reply == self.live

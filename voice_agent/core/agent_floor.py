@@ -80,13 +80,19 @@ class AgentFloor:
         """A released reply is on its way to the ear."""
         return self.reply is not None and self.reply.released
 
+    @property
+    def protected(self) -> bool:
+        """What is being said is heard to its end, whatever the caller does."""
+        return self.reply is not None and self.reply.released and not self.reply.interruptible
+
     def prepare(self, turn: int, basis: str, messages: tuple[Message, ...], latency: LatencyBook) -> None:
         self.reply = Reply(self._next_id(), turn, latency, basis=basis)
         self._out.append(PrepareReply(self.reply.id, turn, messages))
 
-    def speak(self, turn: int, text: str) -> None:
+    def speak(self, turn: int, text: str, *, interruptible: bool = True) -> None:
         """Say a fixed text now."""
-        self.reply = Reply(self._next_id(), turn, LatencyBook(self._budget), fixed=True, released=True)
+        latency = LatencyBook(self._budget)
+        self.reply = Reply(self._next_id(), turn, latency, fixed=True, released=True, interruptible=interruptible)
         self._out += [Speak(self.reply.id, turn, text), ReleaseReply(self.reply.id)]
 
     def release(self, user_text: str, at: float) -> None:
@@ -104,7 +110,7 @@ class AgentFloor:
         self._close_if_nothing_to_say(reply)
 
     def pause(self) -> None:
-        if self.reply and self.reply.released and not self.reply.paused:
+        if self.reply and self.reply.released and self.reply.interruptible and not self.reply.paused:
             self.reply.paused = True
             self._out.append(PausePlayout(self.reply.id))
 
@@ -115,6 +121,11 @@ class AgentFloor:
             if self.reply.paused:
                 self.reply.paused = False
                 self._out.append(ResumePlayout(self.reply.id))
+
+    def yield_floor(self, reason: CancelReason) -> None:
+        """The caller wants the floor: what is being said ends, unless it must be heard."""
+        if self.has_floor and not self.protected:
+            self.cancel(reason)
 
     def cancel(self, reason: CancelReason) -> None:
         reply = self.reply

@@ -4,6 +4,9 @@ Speech opens a turn or goes on with the open one; every pause is recognised at o
 work is done while the endpoint is still being waited for; speech that goes on voids it. Speech over a reply pauses the
 reply first and is understood second: a backchannel, noise or our own echo lets it go on, words or long speech take the
 floor.
+
+A reply that nothing interrupts changes what speech over it means: the words are recognised, but neither understood as
+a claim nor answered before the reply is over (`_understand`, `commit`, `floor_free`).
 """
 
 from __future__ import annotations
@@ -95,10 +98,11 @@ class CallerFloor:
         if turn is None:
             return None
         if turn.paused_at is not None:
-            return turn.endpoint_at(self._settings.delays)
+            return None if self._agent.protected else turn.endpoint_at(self._settings.delays)
         moments = [] if turn.cutting else [turn.next_cut]
         if turn.overlap:
-            moments.append(turn.speech_at + self._settings.claim_speech)
+            if not self._agent.protected:
+                moments.append(turn.speech_at + self._settings.claim_speech)
         elif not (turn.cutting or turn.pending):
             moments.append(self._next_partial(turn))
         return min(moments, default=None)
@@ -189,8 +193,7 @@ class CallerFloor:
 
     def typed(self, text: str, at: float) -> None:
         """A typed message is a turn of its own, or joins the words that are being spoken."""
-        if self._agent.has_floor:
-            self._agent.cancel("typed")
+        self._agent.yield_floor("typed")
         if self.turn is not None and self.turn.heard is None:
             self.turn.settled = joined(self.turn.settled, text)  # speech is under way: one turn holds both
             self.turn.overlap = False
@@ -209,6 +212,9 @@ class CallerFloor:
         turn = self.turn
         if turn is None:
             return
+        if self._agent.protected:
+            turn.waits = True
+            return
         text = turn.text
         reply = self._agent.reply
         if reply is None or not same_words(reply.basis, text):
@@ -216,6 +222,24 @@ class CallerFloor:
         self._close_turn(turn, text, at)
         self._history.add_user(text)
         self._agent.release(text, at)
+
+    def hold(self) -> None:
+        """A text that nothing interrupts is about to be said: an open turn is answered after it."""
+        self._agent.cancel("revised")
+        if self.turn is not None and self.turn.paused_at is not None and self.turn.heard is not None:
+            self.turn.waits = True
+
+    def floor_free(self, now: float) -> None:
+        """Perhaps a reply that nothing interrupts is over: a turn that waited for it is understood now."""
+        turn = self.turn
+        if turn is None or not turn.waits or self._agent.protected:
+            return
+        turn.waits = False
+        if turn.paused_at is not None and turn.heard is not None:
+            # The caller has waited for an answer since now: before, they were listening.
+            turn.latency.pause(now, now)
+            turn.latency.transcript(now)
+            self._understand(turn, now)
 
     def _next_partial(self, turn: Turn) -> float:
         quiet_since = max(turn.asked_at, turn.speech_at) + self._settings.partial_every
@@ -258,7 +282,7 @@ class CallerFloor:
         if (
             turn.heard is not None
             and paused_at is not None
-            and paused_at - turn.audio_from > self._settings.settle_after
+            and (turn.waits or paused_at - turn.audio_from > self._settings.settle_after)
         ):
             turn.settle(max(paused_at, at - self._settings.pre_roll))
         turn.resume(at, next_cut)
@@ -271,6 +295,8 @@ class CallerFloor:
             or (turn.overlap and is_backchannel(turn.text, self._settings.language))
         ):
             self._dismiss(turn, at)
+        elif self._agent.protected:
+            turn.waits = True
         else:
             if turn.overlap:
                 self._claim(turn)
@@ -309,6 +335,8 @@ class CallerFloor:
             self._agent.resume()
 
     def _claim(self, turn: Turn) -> None:
+        if self._agent.protected:
+            return
         turn.overlap = False
         self._agent.cancel("barge-in")
 

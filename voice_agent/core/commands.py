@@ -57,10 +57,11 @@ class PrepareReply:
 
 @dataclass(frozen=True, slots=True)
 class Speak:
-    """Speak a fixed text as a reply (greeting, apology); it still needs ReleaseReply."""
+    """Speak a fixed text as a reply (greeting, apology, a text of the program's); it still needs ReleaseReply."""
 
     reply: int
     turn: int
+    """0: the greeting; negative: the program's text number `-turn`."""
     text: str
 
 

@@ -19,6 +19,7 @@ from voice_agent.core.events import (
     Event,
     InterruptAsked,
     ReplyFailed,
+    SayAsked,
     SettingsChanged,
     SpeechDipped,
     SpeechPaused,
@@ -30,6 +31,7 @@ from voice_agent.core.events import (
 from voice_agent.core.history import History
 from voice_agent.core.latency import Budget, TurnReport
 from voice_agent.core.reply import Reply
+from voice_agent.core.saying import Saying
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class Conversation:
         self._history = History(settings.system_prompt, earlier)
         self._agent = AgentFloor(self._history, settings.budget, settings.apology, self._out)
         self._caller = CallerFloor(settings.caller, self._agent, self._history, settings.budget, self._out)
+        self._saying = Saying(self._agent, self._caller)
         self._greeting = "" if earlier else settings.greeting.strip()
         self._ended = False
 
@@ -95,6 +98,8 @@ class Conversation:
         if self._ended:
             return []
         self._dispatch(event, now)
+        if not self._ended:
+            self._saying.go_on(now)
         commands, self._out[:] = list(self._out), []
         return commands
 
@@ -118,8 +123,9 @@ class Conversation:
                 if text.strip():
                     self._caller.typed(text.strip(), at)
             case InterruptAsked():
-                if self._agent.has_floor:
-                    self._agent.cancel("asked")
+                self._agent.yield_floor("asked")
+            case SayAsked():
+                self._saying.ask(event)
             case CallStarted():
                 self._greet()
             case SettingsChanged():

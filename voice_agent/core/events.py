@@ -164,6 +164,20 @@ class TextTyped:
 
 
 @dataclass(frozen=True, slots=True)
+class SayAsked:
+    """The program wants a text said. It begins when nobody has the floor."""
+
+    at: float
+    say: int
+    """1, 2, 3 … per call; the reply that says it has the turn `-say`."""
+    text: str
+    interruptible: bool
+    """False: nothing the caller says, types or presses stops it; what they say meanwhile is understood afterwards."""
+    at_once: bool
+    """Cut off what is being said; a text that is not interruptible does not wait for the caller either."""
+
+
+@dataclass(frozen=True, slots=True)
 class InterruptAsked:
     """A button or key: stop talking."""
 
@@ -210,6 +224,7 @@ Event = (
     | PlayheadMoved
     | PlayoutEnded
     | TextTyped
+    | SayAsked
     | InterruptAsked
     | SettingsChanged
     | DeadlineReached

@@ -18,7 +18,9 @@ class Reply:
     turn: int
     latency: LatencyBook
     fixed: bool = False
-    """A greeting or apology rather than the model's answer."""
+    """A greeting, an apology or a text of the program's rather than the model's answer."""
+    interruptible: bool = True
+    """False: it is heard to its end whatever the caller does."""
     basis: str = ""
     """The user's words it answers (to tell whether a later transcript changes anything)."""
     generated: str = ""

@@ -52,6 +52,8 @@ class Turn:
     """When unbroken sound is recognised in the middle."""
     cutting: bool = False
     """A recognition in the middle is under way."""
+    waits: bool = False
+    """Its words are known and wait for the end of a reply that nothing interrupts."""
 
     @property
     def text(self) -> str:
@@ -75,7 +77,7 @@ class Turn:
     def resume(self, at: float, next_cut: float) -> None:
         self.speech_at, self.paused_at, self.next_cut = at, None, next_cut
         self.heard, self.partial = None, self.heard or self.partial
-        self.evidence, self.words_due = Evidence(), False
+        self.evidence, self.words_due, self.waits = Evidence(), False, False
 
     def pause(self, at: float) -> None:
         self.paused_at, self.heard = at, None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from voice_agent.modelstore.local import check_gguf, check_piper, check_whisper
 from voice_agent.modelstore.lock import store_lock
 from voice_agent.modelstore.manifest import Manifest, Model, ModelFile
 from voice_agent.modelstore.progress import Phase, Progress, Report, no_report
+from voice_agent.plugins import is_plugin
 from voice_agent.settings import ModelSettings
 
 SCRIPTED = "scripted"
@@ -41,12 +42,12 @@ class ModelPaths:
 
     vad: Path
     end_of_turn: Path
-    stt: Path
-    """A CTranslate2 folder."""
+    stt: Path | None
+    """A CTranslate2 folder; None: a plugin recognises."""
     llm: Path | None
-    """A GGUF file; None: the scripted engine answers."""
-    tts: Path
-    """A Piper voice; its .onnx.json is beside it."""
+    """A GGUF file; None: the scripted engine or a plugin answers."""
+    tts: Path | None
+    """A Piper voice; its .onnx.json is beside it. None: a plugin speaks."""
 
 
 def model_root(settings: ModelSettings) -> Path:
@@ -79,7 +80,7 @@ class ModelStore:
         return self.manifest.profile_models(profile)
 
     def wanted(self, settings: ModelSettings) -> list[str]:
-        """The models of the manifest that these settings need; paths and the scripted engine need none."""
+        """The models of the manifest that these settings need; paths, plugins and the scripted engine need none."""
         return [choice for choice in self._choices(settings).values() if isinstance(choice, str)]
 
     def ensure(self, names: Sequence[str], progress: Report = no_report) -> None:
@@ -127,9 +128,12 @@ class ModelStore:
         except OSError as error:
             raise ModelError(f"{error.filename or self.root} cannot be read: {error.strerror}.") from error
 
-    def resolve(self, settings: ModelSettings) -> ModelPaths:
-        """The files these settings ask for, each there and of the right kind. Raises ModelError naming what to do."""
-        choices = self._choices(settings)
+    def resolve(self, settings: ModelSettings, without: Collection[str] = ()) -> ModelPaths:
+        """The files these settings ask for, each there and of the right kind. Raises ModelError naming what to do.
+
+        `without` names settings (`stt`, `llm`, `tts`) whose engine comes from elsewhere and needs no file.
+        """
+        choices = {role: choice for role, choice in self._choices(settings).items() if role not in without}
         self._require([self.manifest.model(choice) for choice in choices.values() if isinstance(choice, str)])
         paths = {}
         for role, choice in choices.items():
@@ -138,13 +142,14 @@ class ModelStore:
             elif choice is not None:
                 path = self.root / choice / self.manifest.model(choice).main_file.name
                 paths[role] = path.parent if role == "stt" else path
-        return ModelPaths(paths["vad"], paths["end_of_turn"], paths["stt"], paths.get("llm"), paths["tts"])
+        return ModelPaths(paths["vad"], paths["end_of_turn"], paths.get("stt"), paths.get("llm"), paths.get("tts"))
 
     def _choices(self, settings: ModelSettings) -> dict[str, str | Path | None]:
-        """For each role a model's name, the path of the user's own, or None for the scripted engine."""
+        """For each role a model's name, the path of the user's own, or None where no file is needed."""
         choices: dict[str, str | Path | None] = dict(self.profile_models(settings.profile))
         for role, value in (("stt", settings.stt), ("llm", settings.llm), ("tts", settings.tts)):
-            if role == "llm" and value == SCRIPTED:
+            known = any(model.name == value for model in self.manifest.models)
+            if (role == "llm" and value == SCRIPTED) or (not known and is_plugin(value)):
                 choices[role] = None
             elif value:
                 choices[role] = self._choice(role, value)
@@ -163,7 +168,8 @@ class ModelStore:
         try:
             return self.manifest.model(value).name
         except ModelError as error:
-            raise ModelError(f"the setting `{role}`: {error} A model of your own is {_KINDS[role]}.") from None
+            own = f"A model of your own is {_KINDS[role]}, or a plugin: MODULE:FACTORY."
+            raise ModelError(f"the setting `{role}`: {error} {own}") from None
 
     def _require(self, models: Sequence[Model]) -> None:
         """Raise one ModelError for all files that are missing or not all there."""

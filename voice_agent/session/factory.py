@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from voice_agent.core.caller_floor import CallerSettings
 from voice_agent.core.commands import Message
@@ -24,6 +25,9 @@ from voice_agent.transports.ports import Transport
 
 log = logging.getLogger(__name__)
 
+Attend = Callable[[Session], Callable[[dict[str, Any]], None]]
+"""Told of every new call; what it returns gets a copy of each message to the client (docs/events.md)."""
+
 
 @dataclass(frozen=True, slots=True)
 class SessionFactory:
@@ -35,6 +39,7 @@ class SessionFactory:
     """Name of the voice, for the page."""
     clock: Callable[[], float] = time.monotonic
     """Seconds; the session clock of every call, and the transports' too."""
+    attend: Attend | None = None
 
     def build(self, session_id: str, transport: Transport, earlier: tuple[Message, ...] = ()) -> Session:
         """`earlier` is what was said before the caller's connection was lost."""
@@ -65,7 +70,7 @@ class SessionFactory:
             earlier=[asdict(message) for message in earlier],
         )
         language = None if settings.agent.language == "auto" else settings.agent.language
-        return Session(
+        session = Session(
             session_id,
             Conversation(conversation, earlier),
             transport,
@@ -76,6 +81,9 @@ class SessionFactory:
             trace,
             self.clock,
         )
+        if self.attend is not None:
+            publisher.listener = self.attend(session)
+        return session
 
     def _trace(self, session_id: str) -> Trace:
         if not self.settings.server.trace_dir:

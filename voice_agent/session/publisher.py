@@ -43,6 +43,8 @@ class Publisher:
         self._send = send
         self._metrics = metrics
         self._clock = clock
+        self.listener: Callable[[dict[str, Any]], None] | None = None
+        """Gets every message too; it must not raise."""
         self._began = clock()
         self._seq = 0
         self._state = ("", "")
@@ -52,7 +54,11 @@ class Publisher:
 
     def say(self, kind: str, **fields: Any) -> None:
         self._seq += 1
-        self._send({"type": kind, "seq": self._seq, "at_ms": round((self._clock() - self._began) * 1e3), **fields})
+        at_ms = round((self._clock() - self._began) * 1e3)
+        message = {"type": kind, "seq": self._seq, "at_ms": at_ms, **fields}
+        self._send(message)
+        if self.listener is not None:
+            self.listener(message)
 
     def show(self, conversation: Conversation) -> None:
         """Tell what changed: the floors, words so far, words heard."""
@@ -93,7 +99,7 @@ class Publisher:
     def report(self, report: TurnReport | None, *, final: bool) -> None:
         if report is None:
             return
-        self.say("turn.report", report=report.as_dict())
+        self.say("turn.report", report=report.as_dict(), final=final)
         latency = report.stamps.voice_to_voice
         if final and latency is not None:
             stages = {stage: spent / 1e3 for stage, spent in report.stamps.stages_ms().items()}

@@ -50,6 +50,7 @@ from voice_agent.session.listening import Listening
 from voice_agent.session.messages import handle_message
 from voice_agent.session.publisher import Publisher
 from voice_agent.session.replying import ReplyTask, Speaking
+from voice_agent.session.sayings import Said, Sayings
 from voice_agent.session.trace import Trace
 from voice_agent.transports.ports import Transport
 
@@ -113,6 +114,7 @@ class Session:
         self._reply: ReplyTask | None = None
         self._reply_task: asyncio.Task[None] | None = None
         self._playhead = (0, 0)
+        self._sayings = Sayings()
         self._over = asyncio.Event()
         self._why = "hang-up"
 
@@ -158,6 +160,12 @@ class Session:
             self.happened(SettingsChanged(self._clock(), choices.language, choices.prompt))
         self._trace.record("note", choices=asdict(choices))
         self._publisher.say("settings", **asdict(choices))
+
+    def say(self, text: str, *, interruptible: bool, at_once: bool) -> asyncio.Future[Said]:
+        """Have a text of the program's said; see `Sayings.ask` for the errors, `SayAsked` for what the words mean."""
+        event, said = self._sayings.ask(self._clock(), text, interruptible=interruptible, at_once=at_once)
+        self.happened(event)
+        return said
 
     def happened(self, event: Event) -> None:
         """Decide on one event and perform the answer now. Events caused by performing are decided in order after."""
@@ -227,6 +235,7 @@ class Session:
 
     def _close_reply(self, command: CloseReply) -> None:
         self._publisher.reply_over(command)
+        self._sayings.closed(command)
         reports = self.conversation.reports
         if reports and reports[-1].turn == command.turn:
             self._publisher.report(reports[-1], final=True)
@@ -338,6 +347,7 @@ class Session:
 
     async def _end(self, reason: str, running: list[asyncio.Task[Any]]) -> None:
         self.happened(CallEnded(self._clock(), reason))
+        self._sayings.call_over()
         if self._timer is not None:
             self._timer.cancel()
         tasks = [*running, *self._tasks]
