@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from voice_agent.errors import VoiceAgentError
-from voice_agent.transports.local.sound_card import AHEAD, FRAME, SoundCardCall, load_sounddevice
+from voice_agent.transports.local.sound_card import AHEAD, FRAME, SoundCardCall, check_devices, load_sounddevice
 
 
 class PortAudioError(Exception):
@@ -33,6 +33,11 @@ class _Stream:
         self.closed = True
 
 
+def _check(device: str | None, **_: Any) -> None:
+    if device == "broken":
+        raise PortAudioError("Invalid device")
+
+
 @pytest.fixture
 def streams(monkeypatch: pytest.MonkeyPatch) -> list[_Stream]:
     made: list[_Stream] = []
@@ -40,6 +45,7 @@ def streams(monkeypatch: pytest.MonkeyPatch) -> list[_Stream]:
     module.PortAudioError = PortAudioError  # type: ignore[attr-defined]
     module.RawInputStream = lambda **options: _Stream(made, "in", options)  # type: ignore[attr-defined]
     module.RawOutputStream = lambda **options: _Stream(made, "out", options)  # type: ignore[attr-defined]
+    module.check_input_settings = module.check_output_settings = _check  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "sounddevice", module)
     return made
 
@@ -113,6 +119,14 @@ def test_a_device_that_cannot_be_opened_is_named_and_nothing_stays_open(
 
     asyncio.run(call())
     assert all(stream.closed for stream in streams)
+
+
+def test_devices_are_checked_without_being_opened(streams: list[_Stream]) -> None:
+    check_devices(None, "good")
+    for devices, missing in ((("broken", None), "microphone"), ((None, "broken"), "loudspeaker")):
+        with pytest.raises(VoiceAgentError, match=f"no {missing} can be opened"):
+            check_devices(*devices)
+    assert streams == []
 
 
 def test_a_missing_package_or_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

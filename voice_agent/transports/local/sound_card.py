@@ -43,6 +43,24 @@ def load_sounddevice() -> Any:
     return sounddevice
 
 
+def check_devices(microphone: str | int | None = None, loudspeaker: str | int | None = None) -> None:
+    """Whether both can be used as they are needed, without opening them. Raises VoiceAgentError."""
+    sounddevice = load_sounddevice()
+    shape = {"channels": 1, "dtype": "int16", "samplerate": RATE}
+    for name, device, check in (
+        ("microphone", microphone, sounddevice.check_input_settings),
+        ("loudspeaker", loudspeaker, sounddevice.check_output_settings),
+    ):
+        try:
+            check(device=device, **shape)
+        except (sounddevice.PortAudioError, ValueError) as error:
+            raise _unusable(name, error) from error
+
+
+def _unusable(name: str, error: Exception) -> VoiceAgentError:
+    return VoiceAgentError(f"no {name} can be opened ({error}). `python -m sounddevice` lists the devices. {WITHOUT}.")
+
+
 class SoundCardCall:
     """`Transport` of one call. `open` before use; `close` ends it."""
 
@@ -76,9 +94,7 @@ class SoundCardCall:
                 stream.start()
             except (sounddevice.PortAudioError, ValueError) as error:
                 self._stop()
-                raise VoiceAgentError(
-                    f"no {name} can be opened ({error}). `python -m sounddevice` lists the devices. {WITHOUT}."
-                ) from error
+                raise _unusable(name, error) from error
 
     async def frames(self) -> AsyncIterator[AudioFrame]:
         async for frame in self._frames.items():
