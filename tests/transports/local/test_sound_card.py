@@ -12,7 +12,14 @@ import numpy as np
 import pytest
 
 from voice_agent.errors import VoiceAgentError
-from voice_agent.transports.local.sound_card import AHEAD, FRAME, SoundCardCall, check_devices, load_sounddevice
+from voice_agent.transports.local.sound_card import (
+    AHEAD,
+    FRAME,
+    UNSEEN_FRAMES,
+    SoundCardCall,
+    check_devices,
+    load_sounddevice,
+)
 
 
 class PortAudioError(Exception):
@@ -107,6 +114,30 @@ def test_a_loop_that_is_late_is_a_gap_of_silence(streams: list[_Stream]) -> None
         return bytes(data), call.statistics()["gaps"]
 
     assert asyncio.run(play()) == (bytes(2 * FRAME), 1.0)
+
+
+def test_a_card_without_pace_cannot_flood_the_loop(streams: list[_Stream], monkeypatch: pytest.MonkeyPatch) -> None:
+    async def listen() -> tuple[int, int, float]:
+        loop, asked = asyncio.get_running_loop(), 0
+        schedule = loop.call_soon_threadsafe
+
+        def count(*call: Any) -> Any:
+            nonlocal asked
+            asked += 1
+            return schedule(*call)
+
+        monkeypatch.setattr(loop, "call_soon_threadsafe", count)
+        call = _call()
+        call.open()
+        microphone = next(stream for stream in streams if stream.kind == "in")
+        for _ in range(1000):
+            microphone.options["callback"](bytes(2 * FRAME), FRAME, None, None)
+        looks = asked
+        await asyncio.sleep(0)
+        await call.close("done")
+        return looks, len([frame async for frame in call.frames()]), call.statistics()["overruns"]
+
+    assert asyncio.run(listen()) == (1, UNSEEN_FRAMES, 1000 - UNSEEN_FRAMES)
 
 
 @pytest.mark.parametrize(("devices", "missing"), [(("broken", None), "microphone"), ((None, "broken"), "loudspeaker")])
