@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import httpx
 from aiortc import RTCPeerConnection
 
+from voice_agent.config import is_loopback
 from voice_agent.doctor.check import Check, Verdict
 from voice_agent.doctor.stream import Arrivals, EventReader, buffering_hints, held_back, piece_of_text
 from voice_agent.errors import ConfigError
@@ -28,7 +29,11 @@ async def check_server(url: str, api_key: str) -> list[Check]:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigError(f"{url!r} is no address of a server; it looks like http://127.0.0.1:8080")
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-    async with httpx.AsyncClient(base_url=url.rstrip("/"), headers=headers, timeout=TIMEOUT) as client:
+    # A proxy named by the environment is on the way to other machines, not to this one.
+    through_proxies = not is_loopback(parts.hostname)
+    async with httpx.AsyncClient(
+        base_url=url.rstrip("/"), headers=headers, timeout=TIMEOUT, trust_env=through_proxies
+    ) as client:
         checks = [await reachable(client)]
         if checks[0].verdict is Verdict.PROBLEM:
             return checks

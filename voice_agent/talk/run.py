@@ -28,7 +28,7 @@ from voice_agent.talk.counted import CountedVoiceActivity, counted_engines
 from voice_agent.talk.fast_loop import FastLoop
 from voice_agent.transports.local.caller_file import open_caller_file
 from voice_agent.transports.local.file_call import FRAME, RATE, FileCall
-from voice_agent.transports.local.sound_card import SoundCardCall, load_sounddevice
+from voice_agent.transports.local.sound_card import SoundCardCall, check_devices
 from voice_agent.transports.local.stereo_file import StereoFile
 from voice_agent.transports.ports import Transport
 
@@ -125,7 +125,7 @@ async def _talk(settings: Settings, plan: FromFile | FromMicrophone, tell: Tell,
         if isinstance(plan, FromFile):
             transport: FileCall | SoundCardCall = _open_file(plan, tell, stack)
         else:
-            load_sounddevice()
+            check_devices(plan.microphone, plan.loudspeaker)
             transport = SoundCardCall(time.monotonic, tell)
         stack.push_async_callback(transport.close, "error")  # no effect after the session has closed it
         loaded = await stack.enter_async_context(_loaded(settings, progress))

@@ -12,7 +12,14 @@ import numpy as np
 import pytest
 
 from voice_agent.errors import VoiceAgentError
-from voice_agent.transports.local.sound_card import AHEAD, FRAME, SoundCardCall, load_sounddevice
+from voice_agent.transports.local.sound_card import (
+    AHEAD,
+    FRAME,
+    UNSEEN_FRAMES,
+    SoundCardCall,
+    check_devices,
+    load_sounddevice,
+)
 
 
 class PortAudioError(Exception):
@@ -33,6 +40,11 @@ class _Stream:
         self.closed = True
 
 
+def _check(device: str | None, **_: Any) -> None:
+    if device == "broken":
+        raise PortAudioError("Invalid device")
+
+
 @pytest.fixture
 def streams(monkeypatch: pytest.MonkeyPatch) -> list[_Stream]:
     made: list[_Stream] = []
@@ -40,6 +52,7 @@ def streams(monkeypatch: pytest.MonkeyPatch) -> list[_Stream]:
     module.PortAudioError = PortAudioError  # type: ignore[attr-defined]
     module.RawInputStream = lambda **options: _Stream(made, "in", options)  # type: ignore[attr-defined]
     module.RawOutputStream = lambda **options: _Stream(made, "out", options)  # type: ignore[attr-defined]
+    module.check_input_settings = module.check_output_settings = _check  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "sounddevice", module)
     return made
 
@@ -103,6 +116,30 @@ def test_a_loop_that_is_late_is_a_gap_of_silence(streams: list[_Stream]) -> None
     assert asyncio.run(play()) == (bytes(2 * FRAME), 1.0)
 
 
+def test_a_card_without_pace_cannot_flood_the_loop(streams: list[_Stream], monkeypatch: pytest.MonkeyPatch) -> None:
+    async def listen() -> tuple[int, int, float]:
+        loop, asked = asyncio.get_running_loop(), 0
+        schedule = loop.call_soon_threadsafe
+
+        def count(*call: Any) -> Any:
+            nonlocal asked
+            asked += 1
+            return schedule(*call)
+
+        monkeypatch.setattr(loop, "call_soon_threadsafe", count)
+        call = _call()
+        call.open()
+        microphone = next(stream for stream in streams if stream.kind == "in")
+        for _ in range(1000):
+            microphone.options["callback"](bytes(2 * FRAME), FRAME, None, None)
+        looks = asked
+        await asyncio.sleep(0)
+        await call.close("done")
+        return looks, len([frame async for frame in call.frames()]), call.statistics()["overruns"]
+
+    assert asyncio.run(listen()) == (1, UNSEEN_FRAMES, 1000 - UNSEEN_FRAMES)
+
+
 @pytest.mark.parametrize(("devices", "missing"), [(("broken", None), "microphone"), ((None, "broken"), "loudspeaker")])
 def test_a_device_that_cannot_be_opened_is_named_and_nothing_stays_open(
     streams: list[_Stream], devices: tuple[str | None, str | None], missing: str
@@ -113,6 +150,14 @@ def test_a_device_that_cannot_be_opened_is_named_and_nothing_stays_open(
 
     asyncio.run(call())
     assert all(stream.closed for stream in streams)
+
+
+def test_devices_are_checked_without_being_opened(streams: list[_Stream]) -> None:
+    check_devices(None, "good")
+    for devices, missing in ((("broken", None), "microphone"), ((None, "broken"), "loudspeaker")):
+        with pytest.raises(VoiceAgentError, match=f"no {missing} can be opened"):
+            check_devices(*devices)
+    assert streams == []
 
 
 def test_a_missing_package_or_library_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,9 @@ FRAME = 960
 AHEAD = 3
 """Frames between the playout and the card: 60 ms in which the loop may be late without a gap."""
 WAITING_FRAMES = 250
+"""5 s of audio that the session has not listened to yet."""
+UNSEEN_FRAMES = 50
+"""1 s of audio that the loop was too busy to look at; then the oldest is lost."""
 NO_PACKAGE = "the microphone needs the package sounddevice: pip install 'voice-agent[talk]'"
 NO_PORTAUDIO = "the microphone needs the library PortAudio: apt install libportaudio2 (or brew install portaudio)"
 WITHOUT = "`voice-agent talk --wav IN --out OUT` needs neither microphone nor loudspeaker"
@@ -43,6 +46,24 @@ def load_sounddevice() -> Any:
     return sounddevice
 
 
+def check_devices(microphone: str | int | None = None, loudspeaker: str | int | None = None) -> None:
+    """Whether both can be used as they are needed, without opening them. Raises VoiceAgentError."""
+    sounddevice = load_sounddevice()
+    shape = {"channels": 1, "dtype": "int16", "samplerate": RATE}
+    for name, device, check in (
+        ("microphone", microphone, sounddevice.check_input_settings),
+        ("loudspeaker", loudspeaker, sounddevice.check_output_settings),
+    ):
+        try:
+            check(device=device, **shape)
+        except (sounddevice.PortAudioError, ValueError) as error:
+            raise _unusable(name, error) from error
+
+
+def _unusable(name: str, error: Exception) -> VoiceAgentError:
+    return VoiceAgentError(f"no {name} can be opened ({error}). `python -m sounddevice` lists the devices. {WITHOUT}.")
+
+
 class SoundCardCall:
     """`Transport` of one call. `open` before use; `close` ends it."""
 
@@ -55,7 +76,11 @@ class SoundCardCall:
         self._resampler = Resampler(RATE, ENGINE_RATE)
         self._frames: Mailbox[AudioFrame] = Mailbox(WAITING_FRAMES)
         self._messages: Mailbox[dict[str, Any]] = Mailbox(1)
-        self._ready: deque[bytes] = deque(maxlen=AHEAD)  # append and popleft are atomic
+        # Between the two threads; append and popleft are atomic. However fast a card calls back (ALSA's null
+        # device has no pace at all), at most one look of ours is waiting on the loop.
+        self._ready: deque[bytes] = deque(maxlen=AHEAD)
+        self._heard: deque[tuple[Pcm16, float]] = deque(maxlen=UNSEEN_FRAMES)
+        self._look_asked = False
         self._streams: list[Any] = []
         self._gaps = 0
         self._overruns = 0
@@ -64,8 +89,7 @@ class SoundCardCall:
         """Start both devices (None: the system's own choice). Raises VoiceAgentError if there is none."""
         sounddevice = load_sounddevice()
         shape = {"samplerate": RATE, "blocksize": FRAME, "channels": 1, "dtype": "int16", "latency": "low"}
-        for _ in range(AHEAD):
-            self._refill()
+        self._refill()
         for name, kind, device, callback in (
             ("microphone", sounddevice.RawInputStream, microphone, self._on_input),
             ("loudspeaker", sounddevice.RawOutputStream, loudspeaker, self._on_output),
@@ -76,9 +100,7 @@ class SoundCardCall:
                 stream.start()
             except (sounddevice.PortAudioError, ValueError) as error:
                 self._stop()
-                raise VoiceAgentError(
-                    f"no {name} can be opened ({error}). `python -m sounddevice` lists the devices. {WITHOUT}."
-                ) from error
+                raise _unusable(name, error) from error
 
     async def frames(self) -> AsyncIterator[AudioFrame]:
         async for frame in self._frames.items():
@@ -113,11 +135,10 @@ class SoundCardCall:
 
     def _on_input(self, data: Any, frames: int, time: object, status: Any) -> None:
         """PortAudio's thread."""
-        now = self._clock()
-        if status:
+        if status or len(self._heard) == UNSEEN_FRAMES:
             self._overruns += 1
-        samples = np.frombuffer(bytes(data), np.int16)
-        self._loop.call_soon_threadsafe(self._heard, samples, now)
+        self._heard.append((np.frombuffer(bytes(data), np.int16), self._clock()))
+        self._ask_for_a_look()
 
     def _on_output(self, data: Any, frames: int, time: object, status: Any) -> None:
         """PortAudio's thread."""
@@ -126,12 +147,22 @@ class SoundCardCall:
         except IndexError:
             self._gaps += 1
             data[:] = bytes(2 * frames)
-        self._loop.call_soon_threadsafe(self._refill)
+        self._ask_for_a_look()
 
-    def _heard(self, samples: Pcm16, at: float) -> None:
-        heard = self._resampler.push(samples)
-        self._frames.put(AudioFrame(heard, at - self._resampler.delay))
+    def _ask_for_a_look(self) -> None:
+        """PortAudio's threads. Asked twice in a rare race, which does no harm."""
+        if not self._look_asked:
+            self._look_asked = True
+            self._loop.call_soon_threadsafe(self._look)
+
+    def _look(self) -> None:
+        """The loop's thread: take what was heard, and lay out what is to be played."""
+        self._look_asked = False  # before looking: what comes from now on asks again
+        for _ in range(len(self._heard)):
+            samples, at = self._heard.popleft()
+            self._frames.put(AudioFrame(self._resampler.push(samples), at - self._resampler.delay))
+        self._refill()
 
     def _refill(self) -> None:
-        if len(self._ready) < AHEAD:
+        while len(self._ready) < AHEAD:
             self._ready.append(self.playout.next_frame().tobytes())
