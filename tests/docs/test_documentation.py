@@ -76,7 +76,8 @@ def command_lines(page: Path) -> Iterator[list[str]]:
         if match and match[1]:
             words = shlex.split(match[1], comments=True)
             stop = next((number for number, word in enumerate(words) if word in ("|", ">", "&", "…")), len(words))
-            if words[:stop] not in ([], *([name] for name in COMMANDS)):  # a name in running text is no command line
+            # The name of a command in running text is no command line, and COMMAND stands for any.
+            if words[:stop] not in ([], *([name] for name in COMMANDS)) and words[0] != "COMMAND":
                 yield words[:stop]
 
 

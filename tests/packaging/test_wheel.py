@@ -59,6 +59,7 @@ def test_it_holds_the_page_the_manifest_and_nothing_that_is_not_needed(wheel: Pa
     names = zipfile.ZipFile(wheel).namelist()
     assert "voice_agent/_web/index.html" in names
     assert "voice_agent/_models/manifest.toml" in names
+    assert "voice_agent/py.typed" in names, "the annotations are for those who use the library, too"
     assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"voice_agent"}
     page = {str(path.relative_to(ROOT / "web")) for path in (ROOT / "web").rglob("*") if path.is_file()}
     assert page <= {name.removeprefix("voice_agent/_web/") for name in names}
