@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias
 
+from voice_agent.cli.unknown import unknown_arguments
 from voice_agent.config import KEYS, Given, Source, load_settings
 from voice_agent.errors import ConfigError, VoiceAgentError
 
@@ -103,7 +104,10 @@ def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | No
     """Run one command and return the exit code. Never raises VoiceAgentError; argparse exits by itself."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     parser = build_parser(_named_commands(words))
-    args = parser.parse_args(words)
+    args, rest = parser.parse_known_args(words)
+    if rest:
+        named = _named_commands(words)
+        return _fail(ConfigError(unknown_arguments(parser, named[0] if len(named) == 1 else "", rest)), 2)
     if not hasattr(args, "run"):
         parser.print_help(sys.stderr)
         return 2
