@@ -2,9 +2,9 @@
 
     python examples/own_language_model.py      then open http://127.0.0.1:8080 and ask when we are open
 
-The same engine by setting, without this program (run from this folder, so that Python finds the module):
+The same engine by setting, without this program:
 
-    voice-agent serve --llm own_language_model:OpeningHours
+    PYTHONPATH=examples voice-agent serve --llm own_language_model:OpeningHours
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ def test_files_and_names_are_no_plugins(value: str) -> None:
     ("name", "message"),
     [
         ("nowhere:make", "importing nowhere failed: ModuleNotFoundError"),
-        ("nowhere:make", "is the package installed in this environment?"),
+        ("nowhere:make", "is it installed in this environment, or on PYTHONPATH?"),
         ("parrot_broken:make", "a_library_that_is_not_there"),
         ("parrot_voice:Gone", "parrot_voice has no Gone"),
         ("lost", "(from the package parrot-speech): parrot_voice has no Gone"),

@@ -72,7 +72,7 @@ def command_lines(page: Path) -> Iterator[list[str]]:
     text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)
     lines += [" ".join(code.split()) for code in re.findall(r"`([^`]+)`", text)]
     for line in lines:
-        match = re.match(r"(?:\$ )?(?:VOICE_AGENT_\w+=\S* )*(?:\.venv/bin/)?voice-agent( .*)?$", line.strip())
+        match = re.match(r"(?:\$ )?(?:[A-Z_]+=\S* )*(?:\.venv/bin/)?voice-agent( .*)?$", line.strip())
         if match and match[1]:
             words = shlex.split(match[1], comments=True)
             stop = next((number for number, word in enumerate(words) if word in ("|", ">", "&", "…")), len(words))
