@@ -76,7 +76,9 @@ def _load(role: str, name: str) -> Callable[..., Any]:
     try:
         found: Any = importlib.import_module(module)
     except Exception as error:
-        hint = "; is it installed in this environment, or on PYTHONPATH?" if isinstance(error, ModuleNotFoundError) else ""
+        hint = (
+            "; is it installed in this environment, or on PYTHONPATH?" if isinstance(error, ModuleNotFoundError) else ""
+        )
         raise ConfigError(f"{where}: importing {module} failed: {_shown(error)}{hint}") from error
     try:
         for part in path.split("."):
