@@ -214,7 +214,7 @@ def test_a_mistake_in_the_file_names_its_line(tmp_path: Path, text: str, expecte
 
 def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
     assert "No such file" in _refused(file=tmp_path / "none.toml")
-    assert "Is a directory" in _refused(environ={"VOICE_AGENT_CONFIG": str(tmp_path)})
+    assert "no settings file" in _refused(environ={"VOICE_AGENT_CONFIG": str(tmp_path)})
     assert "not valid TOML" in _refused(file=_file(tmp_path, "port = "))
     (tmp_path / "latin.toml").write_bytes(b'greeting = "\xe9"')
     assert "not valid TOML" in _refused(file=tmp_path / "latin.toml")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import ipaddress
 import re
+import stat
 import tomllib
 import types
 from collections.abc import Callable, Iterable, Mapping
@@ -201,13 +202,20 @@ def _read_environment(environ: Mapping[str, str]) -> _Layer:
     return layer
 
 
+LARGEST_FILE = 1 << 20
+"""Bytes of a settings file."""
+
+
 def _read_file(file: Path) -> _Layer:
     try:
+        status = file.stat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_FILE:  # a pipe would be waited for for ever
+            raise ConfigError(f"{file} is no settings file: not a plain file, or larger than {LARGEST_FILE >> 20} MB")
         text = file.read_text(encoding="utf-8")
         document = tomllib.loads(text)
     except OSError as error:
         raise ConfigError(f"cannot read the settings file {file}: {error.strerror or error}") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise ConfigError(f"{file} is not valid TOML: {error}") from error
     groups = {group.name for group in fields(Settings)}
     layer: _Layer = []

@@ -60,6 +60,14 @@ class _Step:
 
 def replay(path: Path) -> Replay:
     """Replay one trace. Raises VoiceAgentError for a file that is no trace, or one without the core's settings."""
+    try:
+        return _replay(path)
+    except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError, RecursionError) as error:
+        # The core trusts its events; those of a file may hold anything where a number or a text belongs.
+        raise VoiceAgentError(f"{path} holds what no call has recorded: {type(error).__name__}: {error}") from error
+
+
+def _replay(path: Path) -> Replay:
     settings: ConversationSettings | None = None
     session_id, complete = path.stem, False
     earlier: tuple[Message, ...] = ()

@@ -55,3 +55,17 @@ def test_what_cannot_be_replayed_is_said(tmp_path: Path, capsys: pytest.CaptureF
     with pytest.raises(SystemExit) as caught:
         main(["replay", "--most", "0", str(old)], {})
     assert caught.value.code == 2
+
+
+@pytest.mark.parametrize("spoil", [10**400, "text", None, [], {}])
+def test_events_no_call_has_recorded_are_told_in_one_line(
+    trace: Path, tmp_path: Path, spoil: object, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = [json.loads(line) for line in trace.read_text(encoding="utf-8").splitlines()]
+    for line in lines:
+        if line["kind"] == "event":
+            line["event"]["at"] = spoil
+    hostile = tmp_path / "hostile.jsonl"
+    hostile.write_text("\n".join(map(json.dumps, lines)) + "\n", encoding="utf-8")
+    assert main(["replay", str(hostile)]) == 1
+    assert "Traceback" not in capsys.readouterr().err

@@ -320,6 +320,20 @@ def test_connections_that_never_finish_a_request_are_cut(monkeypatch: pytest.Mon
     attack(check)
 
 
+def test_a_further_request_of_a_connection_must_come_whole_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "_HEAD_TIMEOUT", 0.2)
+
+    async def check(url: str, _calls: FakeCalls) -> None:
+        reader, writer = await open_raw(url, f"GET /healthz HTTP/1.1\nHost: 127.0.0.1:{port_of(url)}\n\n")
+        assert (await reader.readline()).split()[1] == b"200"
+        writer.write(b"GET /healthz HTTP/1.1\r\nX: ")
+        async with asyncio.timeout(4):  # less than the time a connection may be idle
+            await reader.read()
+        writer.close()
+
+    attack(check)
+
+
 def test_one_connection_too_many_is_closed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "MAX_CONNECTIONS", 2)
 

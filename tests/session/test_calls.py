@@ -225,3 +225,18 @@ def test_coming_back_to_a_call_that_nobody_knows_begins_a_new_one(nonsense: Any)
         await rig.book.close()
 
     run(story)
+
+
+def test_an_offer_that_cannot_be_served_leaves_the_call_it_would_have_continued() -> None:
+    async def story() -> None:
+        rig = Rig(limit=1)
+        lost = str(await rig.offer())
+        with pytest.raises(OfferError):
+            await rig.book.accept("bad", "offer", {"continues": lost})
+        assert rig.book.active == 1
+        assert rig.metrics.ended == []
+        _, _, again = await rig.book.accept("offer", "offer", {"continues": lost})
+        assert rig.book.active == 1
+        assert again != lost
+
+    run(story)

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -103,6 +104,9 @@ def build_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None, environ: Mapping[str, str] | None = None) -> int:
     """Run one command and return the exit code. Never raises VoiceAgentError; argparse exits by itself."""
     words = sys.argv[1:] if arguments is None else list(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # half a character in a trace is no reason to break off
     parser = build_parser(_named_commands(words))
     args, rest = parser.parse_known_args(words)
     if rest:

@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         else:
             print(as_text(result, args.most), flush=True)
     if args.json:
-        print(json.dumps({"same": same, "calls": calls}, indent=2, ensure_ascii=False))
+        print(json.dumps({"same": same, "calls": calls}, indent=2))
     return 0 if same else 1
 
 

@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
         _write(args.html, page(calls))
     if args.json:
         listing = [{"session_id": c.session_id, "end_reason": c.end_reason, "turns": c.turns} for c in calls]
-        print(json.dumps({"calls": listing, "summary": figures}, ensure_ascii=False))
+        print(json.dumps({"calls": listing, "summary": figures}))
         return 0
     for call in calls:
         print(table(call), end="\n\n")

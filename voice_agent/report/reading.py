@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,9 @@ from typing import Any
 from voice_agent.core.latency import STAGES
 from voice_agent.errors import VoiceAgentError
 from voice_agent.session.trace import read_trace
+
+LARGEST = 1e15
+"""Figures beyond are no measurement (milliseconds, or seconds since 1970)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,14 +32,19 @@ def read_report(path: Path) -> CallReport:
     for number, entry in enumerate(read_trace(path), 1):
         match entry:
             case {"kind": "call", "session_id": str(name)}:
-                session_id, began = name, entry.get("began")
+                session_id, began = str(_shown(name)), entry.get("began")
             case {"kind": "report", "report": dict(report)}:
                 if problem := _problem(report):
                     raise VoiceAgentError(f"{path}:{number} is no turn report: {problem}")
-                turns.append(report)
+                turns.append({name: _shown(value) for name, value in report.items()})
             case {"kind": "end", "reason": str(why)}:
-                reason = why
+                reason = str(_shown(why))
     return CallReport(session_id, turns, reason, began if _number(began) else None)
+
+
+def _shown(value: Any) -> Any:
+    """Text without what would steer the terminal it is printed on."""
+    return "".join(c if c.isprintable() else "?" for c in value) if isinstance(value, str) else value
 
 
 def _problem(report: dict[str, Any]) -> str:
@@ -60,4 +67,4 @@ def _problem(report: dict[str, Any]) -> str:
 
 
 def _number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, int | float) and not isinstance(value, bool) and -LARGEST < value < LARGEST

@@ -15,8 +15,8 @@ import socket
 import ssl
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import cast
 
+import h11
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -44,12 +44,28 @@ class _GuardedProtocol(H11Protocol):
         if len(self.connections) > MAX_CONNECTIONS:
             transport.abort()
             return
-        self.loop.call_later(_HEAD_TIMEOUT, self._check_begun)
+        self._head_due: asyncio.TimerHandle | None = self.loop.call_later(_HEAD_TIMEOUT, self._check_begun)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._stop_waiting()
+        elif self._head_due is None:  # a further request of this connection has begun, and not its whole head is here
+            self._head_due = self.loop.call_later(_HEAD_TIMEOUT, self._check_begun)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _stop_waiting(self) -> None:
+        due, self._head_due = getattr(self, "_head_due", None), None
+        if due is not None:
+            due.cancel()
 
     def _check_begun(self) -> None:
+        self._head_due = None
         # A connection that has become a WebSocket has another protocol by now.
-        request = cast("object | None", self.cycle)  # uvicorn's annotation leaves out that there may be none yet
-        if request is None and not self.transport.is_closing() and self.transport.get_protocol() is self:
+        if not self.transport.is_closing() and self.transport.get_protocol() is self:
             self.transport.abort()
 
 

@@ -62,6 +62,8 @@ class CallBook:
         self._factory: SessionFactory | None = None
         self._loading: list[str] = ["models"]
         self._taken = 0
+        self._claimed: set[str] = set()
+        """Lost calls whose callers are coming back at this moment."""
         """Slots in use; counted before anything is awaited, so that simultaneous offers cannot share one."""
         self._records: dict[str, _Record] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
@@ -105,38 +107,48 @@ class CallBook:
     async def accept(self, sdp: str, type: str, fields: dict[str, Any], /) -> tuple[str, str, str]:
         if self._factory is None or self._closing:
             raise OfferError(503, "loading", "the models are still loading; try again in a few seconds")
-        earlier = await self._take_over(fields.get("continues"))
-        if self._taken >= self._limit:
+        lost = self._lost(fields.get("continues"))
+        # Whoever comes back does so on the line they had.
+        if self._taken - (1 if lost in self._running else 0) >= self._limit:
             raise OfferError(503, "full", f"all {self._limit} lines are busy; try again later")
         self._taken += 1
         session_id = secrets.token_urlsafe(16)
+        if lost is not None:
+            self._claimed.add(lost)
         try:
             transport, answer = await self._connect(sdp, type)
             try:
-                session = self._factory.build(
-                    session_id, transport, earlier
-                )  # the newest, which may have come meanwhile
+                earlier = await self._take_over(lost)
+                # The newest factory, which may have come meanwhile.
+                session = self._factory.build(session_id, transport, earlier)
             except BaseException:
                 await transport.close("error")
                 raise
         except BaseException:
             self._taken -= 1
             raise
+        finally:
+            self._claimed.discard(lost or "")
         self._prune()
         self._records[session_id] = _Record(session.conversation, self._clock(), session)
         self._running[session_id] = asyncio.create_task(self._run(session_id, session), name=f"call {session_id}")
         self._metrics.session_started()
         return answer, "answer", session_id
 
-    async def _take_over(self, session_id: object) -> tuple[Message, ...]:
-        """What was said in a call whose connection was lost. Its caller is back, so it ends and frees its slot.
+    def _lost(self, session_id: object) -> str | None:
+        """The call a caller has lost and comes back to; None if there is no such call, or somebody is just doing so.
 
         An id of a call that is unknown or forgotten is no error: the new call then begins from nothing.
         """
-        record = self._record(session_id) if isinstance(session_id, str) else None
-        if record is None or not isinstance(session_id, str):
+        known = isinstance(session_id, str) and session_id not in self._claimed and self._record(session_id) is not None
+        return str(session_id) if known else None
+
+    async def _take_over(self, lost: str | None) -> tuple[Message, ...]:
+        """What was said in a call whose connection was lost. Its caller is back, so it ends and frees its slot."""
+        record = self._record(lost) if lost is not None else None
+        if record is None or lost is None:
             return ()
-        await self.hang_up(session_id)
+        await self.hang_up(lost)
         return record.conversation.messages
 
     def report(self, session_id: str, /) -> dict[str, Any] | None:

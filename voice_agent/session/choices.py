@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -43,4 +42,4 @@ def read_choices(message: dict[str, Any]) -> Choices:
 def _is_speed(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return math.isfinite(value) and SLOWEST <= value <= FASTEST
+    return SLOWEST <= value <= FASTEST  # NaN is not; nor is an integer too large for a float

@@ -118,7 +118,7 @@ def read_trace(path: Path) -> Iterator[dict[str, Any]]:
             for number, line in enumerate(file, 1):
                 try:
                     entry = json.loads(line)
-                except ValueError as error:
+                except (ValueError, RecursionError) as error:
                     if number > 1 and not line.endswith("\n"):
                         return
                     raise VoiceAgentError(f"{path}:{number} is no JSON: {error}") from error
