@@ -13,6 +13,7 @@ import pytest
 from tests.session.rig import Call, FakeTransport
 from tests.virtual_loop import run_virtual
 from voice_agent.config import Source
+from voice_agent.core.commands import Message
 from voice_agent.engines.fakes import FakeTextToSpeech
 from voice_agent.engines.ports import TextToSpeech
 from voice_agent.errors import ModelError
@@ -132,7 +133,7 @@ class Rig:
         self.taken.append(settings)
         self.book.open(self)  # type: ignore[arg-type]
 
-    def build(self, session_id: str, transport: FakeTransport) -> Session:
+    def build(self, session_id: str, transport: FakeTransport, earlier: tuple[Message, ...] = ()) -> Session:
         agent = self.settings.agent
         call = Call(SPEECH, ["What time is it?"], [ANSWER], seconds=20.0, greeting=agent.greeting)
         call.transport = transport

@@ -48,3 +48,14 @@ def test_a_very_late_burst_loses_only_what_was_filled_already():
     assert heard[1:] == list(range(heard[1], 100))
     assert heard[1] * PERIOD == pytest.approx(2.0 - QUIET_LAG, abs=0.15)
     assert feed.buffer.counters.late == heard[1] - 1
+
+
+def test_a_stall_of_our_own_is_not_taken_for_a_silent_sender():
+    feed = Feed()
+    feed.arrive(0)
+    late = T0 + 3.0
+    assert feed.pop(late) == []
+    for number in range(1, 150):
+        feed.arrive(number, at=late + 0.01)
+    assert feed.order() == list(range(150))
+    assert feed.buffer.counters.late == 0

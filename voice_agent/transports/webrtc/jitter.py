@@ -34,6 +34,8 @@ here, or a turn would never end. Longer than a network stalls, because what come
 QUIET_LAG = 0.2
 """… and never up to the present moment."""
 QUIET_STEP = 0.1
+OWN_STALL = 0.05
+"""Seconds a deadline may be late; more, and this process itself has stalled: packets may be waiting to be read."""
 RESTART_AHEAD = 1.0
 """A packet that comes this many seconds before it can have been captured belongs to another stream."""
 _SEQUENCE_JUMP = 3000  # RFC 3550, appendix A.1: MAX_DROPOUT
@@ -220,6 +222,9 @@ class JitterBuffer:
     def _quiet(self, now: float) -> list[Decode | Conceal]:
         """Silence in place of a sender that sends nothing, for `MAX_FILL` seconds at most."""
         if self._waiting or now < self._quiet_at:
+            return []
+        if now > self._quiet_at + OWN_STALL:
+            self._quiet_at = now + QUIET_STEP
             return []
         newest = self._newest
         last = newest.end + round(MAX_FILL * self._rate)
