@@ -102,8 +102,12 @@ async def serve_until(
     paths = _prepare(settings, own)
     try:
         await _serve(stop, reload, settings, source, paths, own)
-    except* VoiceAgentError as group:
-        raise _first(group) from None
+    except BaseExceptionGroup as group:
+        # Not `except*`: what is raised in it comes out in a group again on some Pythons (3.11.2).
+        ours = group.subgroup(VoiceAgentError)
+        if ours is None:
+            raise
+        raise _first(ours) from None
     finally:
         if own.finish is not None:
             await own.finish()
