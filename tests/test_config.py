@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import dataclasses
 from pathlib import Path
 
@@ -283,3 +284,9 @@ def test_a_source_reads_the_same_places_again(tmp_path: Path, monkeypatch: pytes
     other = _file(tmp_path, "")
     assert Source.of({}, {"VOICE_AGENT_CONFIG": "/elsewhere"}, other).file == other
     assert Source.of({}, {}, None).file is None
+
+
+def test_a_pipe_as_settings_file_is_refused_without_waiting_for_a_writer(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.toml"
+    os.mkfifo(pipe)
+    assert "no settings file" in _refused(environ={"VOICE_AGENT_CONFIG": str(pipe)})
