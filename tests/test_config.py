@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import dataclasses
+import os
 from pathlib import Path
 
 import pytest
