@@ -49,19 +49,23 @@ RULES: dict[str, Rule] = {
     "audio": _rule("audio engines.ports", PURE | {"numpy", "soxr", "av"}),
     "engines": _rule("engines audio text errors settings"),
     "transports": _rule("transports audio engines.ports settings errors"),
-    "session": _rule("session core engines.ports transports.ports audio text settings errors"),
+    "session": _rule("session core engines.ports transports.ports audio text languages settings errors"),
     "server": _rule("server session settings errors transports"),
     "bench": _rule(
         "bench audio engines.ports engines.speech errors settings modelstore"
         " transports.webrtc.ice transports.webrtc.seams"
     ),
     "lan": _rule("lan server.joining settings config errors"),
+    "report": _rule("report core.latency session.trace errors", STDLIB),
+    "replay": _rule("core session.trace errors", STDLIB),
+    "doctor": _rule("doctor report.figures transports.local.sound_card modelstore config settings errors"),
     "reload": _rule("config engines.ports settings errors"),
     "modelstore": _rule("modelstore settings errors plugins"),
     "plugins": _rule("settings errors", STDLIB),
     "errors": _rule("", PURE),
     "settings": _rule("", PURE),
-    "config": _rule("settings errors", STDLIB),
+    "config": _rule("languages settings errors", STDLIB),
+    "languages": _rule("", PURE),
 }
 """By package or module right under voice_agent/. What is not named here (app, cli, …) may import anything of ours but
 concrete engines, which only `app` does."""

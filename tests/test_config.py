@@ -164,6 +164,7 @@ def test_lists(written: object, value: tuple[str, ...]) -> None:
         ("allowed_hosts", [5]),
         ("greeting", 5),
         ("language", "English"),
+        ("language", "xx"),
         ("stun", "example.net:3478"),
         ("host", ""),
     ],

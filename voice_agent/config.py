@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from voice_agent.errors import ConfigError
+from voice_agent.languages import ALLOWED, LANGUAGE
 from voice_agent.settings import Settings
 
 ENV_PREFIX = "VOICE_AGENT_"
@@ -105,7 +106,7 @@ RANGES: Mapping[str, Range] = {
 
 PATTERNS: Mapping[str, tuple[re.Pattern[str], str]] = {
     "host": (re.compile(r"\S+"), "an address or a name, such as 127.0.0.1"),
-    "language": (re.compile(r"auto|[a-z]{2,3}"), "an ISO 639-1 code such as en, or auto"),
+    "language": (LANGUAGE, ALLOWED),
     "stun": (re.compile(r"(stuns?:\S+)?"), "stun:HOST:PORT, or nothing"),
     "turn": (re.compile(r"(turns?:\S+)?"), "turn:HOST:PORT?transport=udp, or nothing"),
 }

@@ -71,12 +71,13 @@ class FileWatch:
         self._known = self._seen
         return True
 
-    def _look(self) -> tuple[int, int, int] | None:
+    def _look(self) -> tuple[int, ...] | None:
         try:
             status = self._file.stat()
         except OSError:
             return None  # gone, for the moment or for good
-        return status.st_mtime_ns, status.st_size, status.st_ino
+        # The last one moves with every change, even where a tool sets the time of the file back.
+        return status.st_mtime_ns, status.st_size, status.st_ino, status.st_ctime_ns
 
 
 class Voices(Protocol):

@@ -163,6 +163,7 @@ function takeWayOut() {
   const { action } = phone.problem ?? {};
   if (action === "type") phone.start({ silent: true });
   if (action === "play") play(null);
+  if (action === "fresh") phone.start();
   if (action === "reload") location.reload();
 }
 

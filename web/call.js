@@ -5,6 +5,8 @@ import { CallProblem, refusalProblem } from "./problems.js";
 const GATHERING_MS = 1000; // host candidates are there in milliseconds; do not wait for a slow interface
 const CONNECT_MS = 15000;
 const DISCONNECTED_MS = 1000; // it may heal by itself, but the browser has waited for seconds before it says so
+const LOOK_MS = 1000;
+const QUIET_LOOKS = 4; // without one packet of 50 a second; the browser itself says so after 8 s
 
 export class Call {
   /**
@@ -86,7 +88,15 @@ export class Call {
     clearTimeout(this.timer);
     if (this.live) return;
     this.live = true;
+    this.watcher = setInterval(() => this.watch(), LOOK_MS);
     this.on.live();
+  }
+
+  async watch() {
+    const { packetsReceived } = (await this.statistics()) ?? {};
+    this.quiet = packetsReceived === this.packets ? (this.quiet ?? 0) + 1 : 0;
+    this.packets = packetsReceived;
+    if (packetsReceived && this.quiet >= QUIET_LOOKS) this.lose();
   }
 
   receive(data) {
@@ -129,6 +139,7 @@ export class Call {
     if (this.over) return;
     this.over = true;
     clearTimeout(this.timer);
+    clearInterval(this.watcher);
     this.pc?.close();
     this.forgetSession();
     this.on.ended(problem);

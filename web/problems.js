@@ -3,7 +3,7 @@
 
 const TYPE = "type";
 const WORDS = {
-  insecure: ["This page may not use the microphone", "Browsers allow it on https and on localhost only. Open the page at http://localhost or behind https, or type.", TYPE],
+  insecure: ["This page may not use the microphone", "Browsers allow it on https and on localhost only. Open the page there, or type.", TYPE],
   unsupported: ["This browser cannot make calls", "It has no WebRTC. Current versions of Chrome, Edge, Firefox and Safari do."],
   permission: ["The microphone is not allowed", "Allow it for this page in the browser's address bar, then press “Try again”. Or type.", TYPE],
   no_microphone: ["No microphone found", "Plug one in or switch it on, then press “Try again”. Or type.", TYPE],
@@ -13,12 +13,12 @@ const WORDS = {
   device: ["That device does not start", "The one before is still in use. Choose another, or check that it is plugged in."],
   loading: ["The models are still loading", "The call can start as soon as they are ready."],
   busy: ["All lines are taken", "The agent is in as many calls as it can hold."],
-  unauthorized: ["This server needs a key", "Open the page with ?key=YOUR_KEY at the end of the address."],
+  unauthorized: ["This server needs a key", "Open the link or scan the code that the server printed when it started, or add ?key=YOUR_KEY to the address."],
   forbidden: ["The server refused this page", "It accepts its own address only. Open the page under the address that the server printed."],
   unreachable: ["The server does not answer", "Is it still running, and is the network up? Then press “Try again”."],
-  no_media: ["The sound does not get through", "Server and browser agreed on a call, but no network path for audio was found. A firewall or VPN may be in the way."],
+  no_media: ["The sound does not get through", "No network path for audio was found. A firewall or VPN may be in the way."],
   lost: ["The connection was lost", "Connecting again by itself …"],
-  gone: ["The connection did not come back", "Check the network. “Reconnect” goes on with this conversation."],
+  gone: ["The connection did not come back", "Check the network. “Reconnect” goes on with this conversation.", "fresh"],
   playback: ["The browser blocks the sound", "It wants one more click before it lets the page speak.", "play"],
   broke: ["The agent ended the call", "Something failed on its side; the server's log says what. You can start again."],
   failed: ["The call could not be started", "Reload the page and try again.", "reload"],
@@ -51,6 +51,8 @@ export function microphoneProblem(error) {
   return new CallProblem(codes[error.name] ?? "microphone_busy");
 }
 
+const REFUSED = { 401: "unauthorized", 403: "forbidden", 503: "busy" };
+
 /** The problem a refused offer tells of; `response` is not ok. */
 export async function refusalProblem(response) {
   let error = {};
@@ -60,10 +62,8 @@ export async function refusalProblem(response) {
     // Not our JSON: a proxy answered. The status is all there is.
   }
   const retryAfter = Number(response.headers.get("Retry-After")) || null;
-  if (response.status === 401) return new CallProblem("unauthorized");
-  if (response.status === 403) return new CallProblem("forbidden");
-  if (response.status === 503 && error.code === "loading") return new CallProblem("loading", { retryAfter });
-  if (response.status === 503) return new CallProblem("busy", { retryAfter });
+  const code = error.code === "loading" ? "loading" : REFUSED[response.status];
+  if (code) return new CallProblem(code, { retryAfter });
   return new CallProblem("failed", { message: error.message ?? `The server answered ${response.status}.` });
 }
 

@@ -18,7 +18,7 @@ const PAGE_WORDS = {
   failed: ["Not connected", "See below for the way out."],
 };
 
-const ACTIONS = { type: "Type instead", play: "Play the sound", reload: "Reload the page" };
+const ACTIONS = { type: "Type instead", play: "Play the sound", reload: "Reload the page", fresh: "New call" };
 
 export class TranscriptView {
   constructor() {

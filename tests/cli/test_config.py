@@ -40,6 +40,16 @@ def test_json_has_whole_values_and_masked_secrets(capsys: pytest.CaptureFixture[
     assert "hunter2" not in text
 
 
+def test_a_profile_can_be_tried(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["config", "show", "--json", "--profile", "small"], {}) == 0
+    shown = json.loads(capsys.readouterr().out)["profile"]
+    assert (shown["value"], shown["where"]) == ("small", "--profile")
+    assert main(["models", "list", "--json", "--profile", "small"], {}) == 0
+    used = {model["name"] for model in json.loads(capsys.readouterr().out)["models"] if model["configured"]}
+    assert {"whisper-tiny.en", "smollm2-135m"} <= used
+    assert main(["config", "show", "--profile", "tiny"], {}) == 2
+
+
 def test_init_writes_every_key_with_its_default(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "agent.toml"
     assert main(["config", "init", str(file)], {"VOICE_AGENT_NONSENSE": "1"}) == 0

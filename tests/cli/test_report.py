@@ -23,7 +23,7 @@ def test_a_table_per_call_and_the_sum(traces: list[str], capsys: pytest.CaptureF
     out = capsys.readouterr().out
     assert "call one: 2 turns" in out
     assert "call two: 1 turns" in out
-    assert "3 turns, 3 answered, 0 interrupted, 1 over budget" in out
+    assert "3 turns, 3 answered, 0 interrupted, 1 over budget, 0 gaps while speaking" in out
 
 
 def test_json_has_the_turns_and_the_figures(traces: list[str], capsys: pytest.CaptureFixture[str]) -> None:

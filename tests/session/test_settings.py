@@ -54,6 +54,7 @@ def test_an_empty_prompt_leaves_no_system_message() -> None:
         {"speed": "fast"},
         {"speed": math.nan},
         {"language": "Klingon"},
+        {"language": "xx"},
         {"language": 7},
         {"prompt": 7},
         {"prompt": "x" * 2001},

@@ -25,7 +25,13 @@ from voice_agent.errors import OfferError
 class Tone(AudioStreamTrack):
     """440 Hz at half scale; the base class keeps the pace."""
 
+    def __init__(self, agent: ScriptedAgent) -> None:
+        super().__init__()
+        self._agent = agent
+
     async def recv(self) -> AudioFrame:
+        while self._agent.silent:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
         frame = await super().recv()
         assert isinstance(frame, AudioFrame)
         assert frame.pts is not None
@@ -53,6 +59,8 @@ class ScriptedAgent:
     offers: list[dict[str, Any]] = field(default_factory=list)
     """What each offer held besides the SDP."""
     received: list[dict[str, Any]] = field(default_factory=list)
+    silent: bool = False
+    """Send no sound, not even silence."""
     loudest: int = 0
     """Largest sample heard from the microphone."""
     hung_up: list[str] = field(default_factory=list)
@@ -74,7 +82,7 @@ class ScriptedAgent:
         peer.on("datachannel", self._on_channel)
         peer.on("track", self._on_track)
         await peer.setRemoteDescription(RTCSessionDescription(sdp, type))
-        peer.addTrack(Tone())
+        peer.addTrack(Tone(self))
         await peer.setLocalDescription(await peer.createAnswer())
         return peer.localDescription.sdp, peer.localDescription.type, session_id
 

@@ -105,6 +105,18 @@ def test_a_connection_that_does_not_come_back_can_be_taken_up_later(browser: Bro
         expect(page.get_by_role("alert")).to_contain_text("The connection did not come back", timeout=15_000)
         assert told(page)[:3] == ["Question 1", "Answer 1", "Begun 1"]
         page.unroute("**/api/offer")
+        expect(page.get_by_role("button", name="New call")).to_be_visible()
         page.get_by_role("button", name="Reconnect").click()
         wait_until(page, "voiceAgent.transcript.at(-1)?.text === 'Begun 2'")
         assert told(page)[:4] == ["Question 1", "Answer 1", "Begun 1", "Connected again."]
+
+
+def test_an_agent_that_falls_silent_is_called_again_before_the_browser_notices(browser: Browser) -> None:
+    agent = ScriptedAgent(scripts=[connection(1), connection(2)])
+    with serving(agent) as url, open_page(browser, url) as page:
+        start_call(page)
+        wait_until(page, "voiceAgent.transcript.length === 3")
+        agent.silent = True  # no packet comes and nobody says so, as after a power cut at the other end
+        wait_until(page, "voiceAgent.state.page === 'reconnecting'")
+        agent.silent = False
+        wait_until(page, "voiceAgent.transcript.at(-1)?.text === 'Begun 2'")

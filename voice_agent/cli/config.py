@@ -43,6 +43,7 @@ def register(commands: Commands) -> None:
         "  voice-agent config show --json --config agent.toml",
     )
     show.add_argument("--json", action="store_true", help="print JSON: {key: {value, origin, where, group}}")
+    show.add_argument("--profile", metavar="P", help="as with serve --profile: default or small")
     show.set_defaults(run=run)
     init = actions.add_parser(
         "init",

@@ -50,8 +50,9 @@ def register(commands: Commands) -> None:
         "list",
         help="which models there are, and which are on this machine",
         description="List all models with their licence, whether they are here, and whether the settings use them.",
-        epilog="examples:\n  voice-agent models list\n  voice-agent models list --json --set profile=small",
+        epilog="examples:\n  voice-agent models list\n  voice-agent models list --json --profile small",
     )
+    listing.add_argument("--profile", metavar="P", help="as if the settings named this one: default or small")
     listing.set_defaults(run=run_list)
     pull = actions.add_parser(
         "pull",
@@ -73,6 +74,7 @@ def register(commands: Commands) -> None:
         epilog="examples:\n  voice-agent models verify\n  voice-agent models verify whisper-base --json",
     )
     verify.add_argument("names", nargs="*", metavar="NAME", help="models by name, see `models list`")
+    verify.add_argument("--profile", metavar="P", help="as if the settings named this one: default or small")
     verify.set_defaults(run=run_verify)
     for action in (listing, pull, verify):
         action.add_argument("--json", action="store_true", help="print JSON on stdout")

@@ -7,6 +7,7 @@ heard. A cancelled reply is never mentioned again: events that name it are dropp
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import Enum
 from typing import Literal
 
@@ -27,6 +28,7 @@ from voice_agent.core.events import (
     PlayheadMoved,
     PlayoutBegan,
     PlayoutEnded,
+    PlayoutStalled,
     ReplyComplete,
     ReplyFailed,
     ReplyText,
@@ -44,7 +46,15 @@ class Agent(Enum):
 
 
 ReplyEvent = (
-    ReplyText | ClauseReady | ClauseQueued | ReplyComplete | ReplyFailed | PlayoutBegan | PlayheadMoved | PlayoutEnded
+    ReplyText
+    | ClauseReady
+    | ClauseQueued
+    | ReplyComplete
+    | ReplyFailed
+    | PlayoutBegan
+    | PlayoutStalled
+    | PlayheadMoved
+    | PlayoutEnded
 )
 
 CancelReason = Literal["resumed", "barge-in", "revised", "typed", "asked", "ended"]
@@ -156,6 +166,8 @@ class AgentFloor:
             case PlayoutBegan(at=at):
                 reply.began = True
                 reply.latency.sent(at)
+            case PlayoutStalled():
+                reply.starving = True
             case ReplyComplete():
                 reply.complete = True
                 self._close_if_nothing_to_say(reply)
@@ -193,7 +205,8 @@ class AgentFloor:
 
     def _report(self, reply: Reply, *, interrupted: bool) -> TurnReport:
         generated = reply.generated.strip()
-        return reply.latency.report(reply.turn, reply.basis, generated, reply.heard, interrupted=interrupted)
+        report = reply.latency.report(reply.turn, reply.basis, generated, reply.heard, interrupted=interrupted)
+        return replace(report, gaps=reply.gaps)
 
     def _fail(self, reply: Reply) -> None:
         reply.failed = True

@@ -140,6 +140,14 @@ class PlayoutBegan:
 
 
 @dataclass(frozen=True, slots=True)
+class PlayoutStalled:
+    """The reply's audio ran out in the middle: the listener hears a gap. Once per gap."""
+
+    at: float
+    reply: int
+
+
+@dataclass(frozen=True, slots=True)
 class PlayheadMoved:
     """The session reports the playhead before every other event of a live reply, so decisions are exact."""
 
@@ -221,6 +229,7 @@ Event = (
     | ReplyComplete
     | ReplyFailed
     | PlayoutBegan
+    | PlayoutStalled
     | PlayheadMoved
     | PlayoutEnded
     | TextTyped

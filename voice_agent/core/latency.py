@@ -91,6 +91,8 @@ class TurnReport:
     interrupted: bool
     stamps: TurnStamps
     budget: Budget
+    gaps: int = 0
+    """Times the listener heard silence in the middle of the reply because its audio was not ready."""
 
     def as_dict(self) -> dict[str, object]:
         """As served by the API and written to the trace; times in milliseconds."""
@@ -102,6 +104,7 @@ class TurnReport:
             "heard_text": self.heard_text,
             "generated_text": self.generated_text,
             "voice_to_voice_ms": None if latency is None else round(latency * 1e3, 1),
+            "gaps": self.gaps,
             "budget_ms": self.budget.total,
             "stages_ms": self.stamps.stages_ms(),
             "budget_stages_ms": self.budget.stages(),

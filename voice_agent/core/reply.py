@@ -31,6 +31,10 @@ class Reply:
     paused: bool = False
     false_alarms: int = 0
     """Overlaps that turned out to be no claim to the floor."""
+    gaps: int = 0
+    """Times the audio ran out in the middle of it, and came again."""
+    starving: bool = False
+    """Its audio has run out."""
     queued_samples: int = 0
     played: int = 0
     clauses: list[str] = field(default_factory=list)
@@ -47,6 +51,9 @@ class Reply:
         if text := self.generated[self._begun_to : clause.end_char].strip():
             self.clauses.append(text)
         self.queued_samples += clause.samples
+        if self.starving and clause.samples:
+            self.starving = False
+            self.gaps += 1
         self._begun_to = max(self._begun_to, clause.end_char)
         if clause.last:
             self._end_char = max(self._end_char, clause.end_char)

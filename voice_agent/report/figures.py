@@ -46,6 +46,7 @@ def summary(calls: Iterable[CallReport]) -> dict[str, Any]:
         "turns": len(turns),
         "answered": len(answered),
         "interrupted": sum(turn["interrupted"] for turn in turns),
+        "gaps": sum(turn.get("gaps", 0) for turn in turns),
         "over_budget": sum(turn["voice_to_voice_ms"] > turn["budget_ms"] for turn in answered),
         "voice_to_voice_ms": {**spread(latencies), **_budget(sum(latencies), budget, budget, len(answered))},
         "stages_ms": {stage: _stage(stage, answered, budget) for stage in STAGES},

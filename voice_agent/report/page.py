@@ -37,8 +37,8 @@ def page(calls: Sequence[CallReport]) -> str:
     body = [
         "<h1>Where the time went</h1>",
         f"<p>{count}, {figures['answered']} answered, {figures['interrupted']} interrupted, "
-        f"{figures['over_budget']} over budget. Times are milliseconds from the caller's last sound to the first sound "
-        "of the answer.</p>",
+        f"{figures['over_budget']} over budget, {figures['gaps']} gaps while speaking. "
+        "Times are milliseconds from the caller's last sound to the first sound of the answer.</p>",
         _summary(figures),
         _legend(),
         *(_call(call, longest) for call in calls),
@@ -94,6 +94,8 @@ def _turn(turn: Turn, longest: float) -> str:
     total = turn["voice_to_voice_ms"]
     said = f"<p><b>caller</b> {escape(turn['user_text'] or '–')}</p>"
     cut = " <em>cut off</em>" if turn["interrupted"] else ""
+    if gaps := turn.get("gaps", 0):
+        cut += f" <em>{gaps} gap{'s' if gaps > 1 else ''} in the sound</em>"
     heard = f"<p><b>agent</b> {escape(turn['heard_text'] or '(nothing was heard)')}{cut}</p>"
     if total is None:
         return f"<article><h3>Turn {turn['turn']}</h3>{said}{heard}<p class=note>not answered aloud</p></article>"

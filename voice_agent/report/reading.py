@@ -54,6 +54,8 @@ def _problem(report: dict[str, Any]) -> str:
         return f"{texts[0]} is no text"
     if not isinstance(report.get("turn"), int) or not isinstance(report.get("interrupted"), bool):
         return "turn and interrupted are needed"
+    if not isinstance(report.get("gaps", 0), int):  # traces of 0.1 have none
+        return "gaps is no whole number"
     if not _number(report.get("budget_ms")) or report["budget_ms"] <= 0:
         return "budget_ms is no number above 0"
     total = report.get("voice_to_voice_ms", "")

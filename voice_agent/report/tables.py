@@ -17,7 +17,11 @@ def table(call: CallReport) -> str:
     rows = [f"call {call.session_id}: {len(call.turns)} turns, ended: {call.end_reason or 'not recorded'}", head]
     for turn in call.turns:
         rows.append(_row(turn))
-        rows.append(f"      heard{' (cut off)' if turn['interrupted'] else ''}: {turn['heard_text'] or '-'}")
+        remarks = ["cut off"] if turn["interrupted"] else []
+        if gaps := turn.get("gaps", 0):
+            remarks.append(f"{gaps} gap{'s' if gaps > 1 else ''}")
+        remark = f" ({', '.join(remarks)})" if remarks else ""
+        rows.append(f"      heard{remark}: {turn['heard_text'] or '-'}")
     return "\n".join(rows)
 
 
@@ -27,7 +31,7 @@ def summary_table(figures: dict[str, Any]) -> str:
     columns = "".join(f"{f'p{number}':>8}" for number in PERCENTILES)
     rows = [
         f"{figures['turns']} turns, {figures['answered']} answered, {figures['interrupted']} interrupted, "
-        f"{figures['over_budget']} over budget",
+        f"{figures['over_budget']} over budget, {figures['gaps']} gaps while speaking",
         f"{'milliseconds':<16}{'n':>6}{columns}{'max':>8}{'budget':>8}{'spent':>8}",
         _spread("voice-to-voice", whole),
     ]

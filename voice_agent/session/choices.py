@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import Any
+
+from voice_agent.languages import ALLOWED, LANGUAGE
 
 SLOWEST, FASTEST = 0.5, 2.0
 """Speaking rates within which the voices stay intelligible."""
 
 LONGEST_PROMPT = 2000
 """Characters; more would leave the conversation too little of the model's window."""
-
-LANGUAGE = re.compile(r"auto|[a-z]{2,3}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,7 @@ def read_choices(message: dict[str, Any]) -> Choices:
     if speed is not None and not _is_speed(speed):
         raise ValueError(f"`speed` must be a number from {SLOWEST} to {FASTEST}")
     if language is not None and not (isinstance(language, str) and LANGUAGE.fullmatch(language)):
-        raise ValueError("`language` must be an ISO 639-1 code such as en, or auto")
+        raise ValueError(f"`language` must be {ALLOWED}")
     if prompt is not None and not (isinstance(prompt, str) and len(prompt) <= LONGEST_PROMPT):
         raise ValueError(f"`prompt` must be text of at most {LONGEST_PROMPT} characters")
     return Choices(None if speed is None else float(speed), language, None if prompt is None else prompt.strip())

@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from voice_agent.audio.playout import PlayoutDrained, PlayoutNotice, PlayoutStarted
+from voice_agent.audio.playout import PlayoutDrained, PlayoutNotice, PlayoutStarted, PlayoutStarved
 from voice_agent.core.commands import (
     CancelReply,
     CloseReply,
@@ -39,6 +39,7 @@ from voice_agent.core.events import (
     PlayheadMoved,
     PlayoutBegan,
     PlayoutEnded,
+    PlayoutStalled,
     ReplyFailed,
     SettingsChanged,
     TranscriptReady,
@@ -316,8 +317,9 @@ class Session:
                 self.happened(PlayoutBegan(self._clock(), reply))
             case PlayoutDrained(reply=reply):
                 self.happened(PlayoutEnded(self._clock(), reply))
-            case _:
+            case PlayoutStarved(reply=reply):
                 self._publisher.starved()
+                self.happened(PlayoutStalled(self._clock(), reply))
 
     def _set_timer(self) -> None:
         if self._timer is not None:
