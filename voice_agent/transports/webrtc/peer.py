@@ -193,7 +193,6 @@ class WebRtcTransport:
         """Begin to close, once; gives the task that does."""
         if self._closing is None:
             self.reason = reason
-            log.info("x call ends: %s", reason)
             self._closing = asyncio.create_task(self._shut())
         return self._closing
 
