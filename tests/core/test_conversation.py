@@ -30,7 +30,6 @@ from voice_agent.core.events import (
     CallEnded,
     CallStarted,
     InterruptAsked,
-    PlayoutStalled,
     ReplyComplete,
     ReplyFailed,
     SettingsChanged,
@@ -61,20 +60,6 @@ def test_a_question_is_recognised_at_the_pause_and_answered_at_the_endpoint() ->
     assert call.log[-2:] == [(2.5, CommitTurn(1, MOON)), (2.5, ReleaseReply(prepared.reply))]
     assert call.roles == [("user", MOON)]
     assert call.conversation.agent is Agent.THINKING
-
-
-def test_gaps_that_were_heard_are_counted_in_the_report() -> None:
-    call = Scenario(certain())
-    prepared = only(call.say(1.0, 2.0, MOON), PrepareReply)
-    call.write(prepared.reply, "It is far away", 2.4, complete=False)
-    call.until(2.6)
-    call.begin(prepared.reply, 2.6)
-    call.happen(3.0, PlayoutStalled(3.0, prepared.reply))
-    call.write(prepared.reply, "and bright.", 3.2)
-    call.happen(4.0, PlayoutStalled(4.0, prepared.reply))  # nothing follows: the end, not a gap
-    call.drain(prepared.reply, 4.1)
-    assert [report.gaps for report in call.conversation.reports] == [1]
-    assert call.conversation.reports[0].as_dict()["gaps"] == 1
 
 
 def test_speech_that_goes_on_voids_what_was_prepared() -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
-from voice_agent.core.endpointing import DelaySettings, Evidence, endpoint_delay
+from voice_agent.core.endpointing import DelaySettings, Evidence, endpoint_delay, in_doubt
 
 SETTINGS = DelaySettings(0.3, 2.4)
 LEVELS = (None, 0.02, 0.5, 0.98)
@@ -56,3 +57,13 @@ def test_a_command_is_complete_even_if_the_model_expects_more() -> None:
 def test_a_whole_short_answer_is_an_end_though_a_model_expects_more(words: float) -> None:
     assert endpoint_delay(Evidence(None, 0.95, words), SETTINGS) < 0.6
     assert endpoint_delay(Evidence(0.97, 0.95, words), SETTINGS) < 0.4
+
+
+def test_a_greeting_or_a_statement_gets_a_moment_more_though_it_is_whole() -> None:
+    sure = Evidence(audio=1.0, rules=0.95, words=0.9)
+    assert endpoint_delay(sure, SETTINGS) < 0.31
+    patient = replace(sure, patience=0.4)
+    assert endpoint_delay(patient, SETTINGS) == pytest.approx(SETTINGS.min_delay + 0.4)
+    assert not in_doubt(patient, SETTINGS), "the sound need not be asked for that"
+    assert endpoint_delay(replace(patient, words=0.00001, rules=0.3), SETTINGS) > 1.5, "it never shortens a wait"
+    assert endpoint_delay(replace(patient, patience=9.0), SETTINGS) == SETTINGS.max_delay

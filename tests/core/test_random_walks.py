@@ -105,7 +105,7 @@ class Walk:
             self.say,
             lambda: DeadlineReached(now),
         ]
-        weights = [1, 8, 6, 8, 10, 3, 3, 8, 8, 4, 1, 4, 8, 3, 1, 1, 2, 4]
+        weights = [1, 8, 6, 8, 10, 3, 3, 8, 8, 4, 1, 4, 1, 8, 3, 1, 1, 2, 4]
         return dice.choices(choices, weights)[0]()
 
     def say(self) -> Event:

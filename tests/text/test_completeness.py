@@ -121,6 +121,26 @@ def test_final_marks_are_weak_evidence_for_an_end_and_strong_for_none() -> None:
     assert completeness("Stop...").score >= HIGH
 
 
+@pytest.mark.parametrize(
+    ("text", "patience"),
+    [
+        ("Hello there.", 0.4),
+        ("Excuse me.", 0.4),
+        ("Wait, stop please.", 0.4),
+        ("Okay, thanks.", 0.4),
+        ("My order is late.", 0.2),
+        ("Yes.", 0.0),
+        ("No.", 0.0),
+        ("Okay, yes.", 0.0),
+        ("Hello, how are you?", 0.0),
+        ("My order is late. What should I do?", 0.0),
+    ],
+)
+def test_what_is_often_followed_by_more_gets_a_moment(text: str, patience: float) -> None:
+    found = completeness(text)
+    assert (found.patience, found.score >= HIGH) == (patience, True)
+
+
 @pytest.mark.parametrize("text", ["", "   ", "...", "\u266a"])
 def test_nothing_said_tells_nothing(text: str) -> None:
     assert completeness(text).score == 0.5

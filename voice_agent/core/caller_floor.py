@@ -16,7 +16,7 @@ from enum import Enum
 
 from voice_agent.core.agent_floor import AgentFloor
 from voice_agent.core.commands import Command, CommitTurn, ReadAhead, Recognise, ScoreAudio
-from voice_agent.core.endpointing import DelaySettings, endpoint_delay
+from voice_agent.core.endpointing import DelaySettings, in_doubt
 from voice_agent.core.events import (
     AudioScored,
     SpeechDipped,
@@ -32,10 +32,6 @@ from voice_agent.text.backchannel import echoes, is_backchannel
 
 FIRST_WORD = "I"
 """Any word: what the model reads ahead is all that comes before it."""
-
-
-DOUBT = 0.1
-"""Seconds over the shortest delay from which on the words count as leaving it open."""
 
 
 class User(Enum):
@@ -262,8 +258,7 @@ class CallerFloor:
     def _listen_if_in_doubt(self, turn: Turn, now: float) -> None:
         """The sound is asked where the words leave it open. It is a weak witness that gets better as the silence grows,
         and asking at once would slow down the recognition that everything waits for."""
-        delays = self._settings.delays
-        if turn.paused_at is not None and endpoint_delay(turn.evidence, delays) > delays.min_delay + DOUBT:
+        if turn.paused_at is not None and in_doubt(turn.evidence, self._settings.delays):
             self._out.append(ScoreAudio(turn.id, turn.revision, self._since(turn, now)))
 
     def _words_known(self, turn: Turn, text: str, at: float) -> None:

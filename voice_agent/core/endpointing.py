@@ -13,6 +13,9 @@ from dataclasses import dataclass
 EVEN_WORDS = 0.02
 """The language model's probability that speaks neither for an end nor against it."""
 
+DOUBT = 0.1
+"""Seconds over the shortest delay from which on the witnesses count as leaving it open."""
+
 SURE_WORDS = 0.3
 SURE_RULES = 0.95
 """Rule score of what is whole by itself: a short answer, a command."""
@@ -28,6 +31,8 @@ class Evidence:
     """Completeness of the words by rule, 0..1."""
     words: float | None = None
     """Language model's probability that the words are complete; 0.1 is complete, 0.00005 is cut off."""
+    patience: float = 0.0
+    """Seconds beyond the shortest delay that the rules ask for whatever the witnesses say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,5 +63,16 @@ def endpoint_delay(evidence: Evidence, settings: DelaySettings) -> float:
         # Rules know few words; a model that is sure of an end may halve the wait, never end it.
         sure = evidence.words is not None and evidence.words >= SURE_WORDS
         return (settings.min_delay + settings.max_delay) / 2 if sure else settings.max_delay
-    openness = 1.0 / (1.0 + math.exp(3.0 * log_odds(evidence)))
-    return settings.min_delay + (settings.max_delay - settings.min_delay) * openness
+    delay = settings.min_delay + (settings.max_delay - settings.min_delay) * _openness(evidence)
+    return min(max(delay, settings.min_delay + evidence.patience), settings.max_delay)
+
+
+def in_doubt(evidence: Evidence, settings: DelaySettings) -> bool:
+    """Whether the witnesses heard so far leave it open, so that another one is worth its price."""
+    if evidence.rules < settings.open_below:
+        return True
+    return (settings.max_delay - settings.min_delay) * _openness(evidence) > DOUBT
+
+
+def _openness(evidence: Evidence) -> float:
+    return 1.0 / (1.0 + math.exp(3.0 * log_odds(evidence)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from voice_agent.core.endpointing import DelaySettings, Evidence, endpoint_delay
 from voice_agent.core.latency import LatencyBook
@@ -100,14 +100,16 @@ class Turn:
         self.settled, self.heard, self.partial, self.audio_from = self.text, None, "", until
 
     def judge_words(self, language: str) -> None:
-        rules = completeness(self.text, language).score
-        self.evidence = Evidence(self.evidence.audio, rules, None)
+        rules = completeness(self.text, language)
+        self.evidence = Evidence(self.evidence.audio, rules.score, patience=rules.patience)
 
     def judged(self, *, audio: float | None = None, words: float | None = None) -> None:
         """Take in what a witness said; None leaves what is known."""
         known = self.evidence
-        self.evidence = Evidence(
-            known.audio if audio is None else audio, known.rules, known.words if words is None else words
+        self.evidence = replace(
+            known,
+            audio=known.audio if audio is None else audio,
+            words=known.words if words is None else words,
         )
 
     def endpoint_at(self, delays: DelaySettings) -> float | None:

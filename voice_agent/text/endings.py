@@ -14,6 +14,8 @@ class Completeness:
     """0 (surely goes on) to 1 (surely finished); 0.5: the words do not tell."""
     reason: str
     """The rule that decided, in a few words; for traces."""
+    patience: float = 0.0
+    """Seconds of silence such words deserve beyond the shortest wait although they are whole: more often follows."""
 
 
 _OPEN_MARK = re.compile(r"(?:[,:;\u2026\u2013\u2014\uff0c\u3001\uff1a-]|\.\.+|\u3002\u3002+)[\"'\u201d)]*\Z")

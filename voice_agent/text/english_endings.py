@@ -15,6 +15,11 @@ from voice_agent.text.endings import Completeness, ends_closed, ends_open, words
 from voice_agent.text.numbers import digits_at_end, digits_of
 from voice_agent.text.phrases import fold, made_of
 
+AFTER_OPENER = 0.4
+"""Seconds more after a greeting or a call to stop: "Hello there. How are you today?", "Wait. What time is it?" """
+AFTER_STATEMENT = 0.2
+"""… and after a statement, which its question may follow. In read speech sentences are 0.24 to 0.42 s apart."""
+
 _SENTENCE_END = re.compile(r"(\S+)[.?!]\s+(?=.*\w)")
 
 
@@ -67,12 +72,15 @@ def judge_english(text: str) -> Completeness:
     sentence = _last_sentence(text)
     whole = words_in(text)
     if len(whole) <= 8 and made_of(whole, lists.COMMANDS.__contains__):
-        return Completeness(0.95, "command")
+        return Completeness(0.95, "command", AFTER_OPENER if set(whole) != {"no"} else 0.0)
     open_mark = ends_open(text)
     if len(whole) <= 8 and made_of(whole, (lists.ANSWERS | lists.COMMANDS).__contains__):
         if open_mark and not text.endswith(","):
             return Completeness(0.5, "short answer, open mark")
-        return Completeness(0.3, "short answer, comma") if open_mark else Completeness(0.95, "short answer")
+        if open_mark:
+            return Completeness(0.3, "short answer, comma")
+        opener = made_of(whole, (lists.OPENERS | lists.COMMANDS).__contains__)
+        return Completeness(0.95, "short answer", AFTER_OPENER if opener else 0.0)
     if open_mark:
         return Completeness(0.1, "open mark")
     for rule in _RULES:
@@ -375,7 +383,7 @@ def _statement(s: _Sentence) -> Completeness | None:
     for at, word in enumerate(s.body):
         verb = (at > 0 and (word in known or word.endswith("ed"))) or ("'" in word and word not in lists.NEGATED)
         if verb and at + 1 < len(s.body):
-            return Completeness(0.85, "statement")
+            return Completeness(0.85, "statement", AFTER_STATEMENT)
     return Completeness(0.7, "statement") if s.last.endswith("ed") or s.last in lists.VERBS else None
 
 

@@ -29,6 +29,11 @@ ANSWERS = phrase_set(
     whatever, not at all, very good, you too, it's fine, i'm fine, i'm good, come in, my pleasure, you're
     welcome"""
 )
+OPENERS = phrase_set(
+    """hello, hi, hey, hi there, hello there, good morning, good evening, good afternoon, excuse me, sorry, pardon,
+    okay, ok, right, all right, alright, thank you, thanks, great, perfect, one moment, just a moment, one second"""
+)
+"""Answers after which people often go on with what they want."""
 LEADS = word_set(
     """so and but okay ok well um uh er erm hmm hi hello hey please sorry no yes yeah yep sure oh ah actually
     right wait thanks just now then also alright great perfect"""
