@@ -41,14 +41,14 @@ def counts(complete: tuple[str, ...], cut_off: tuple[str, ...], threshold: float
     )
 
 
-@pytest.mark.parametrize(("threshold", "right", "wrong"), [(LOW, 39, 6), (HIGH, 34, 0)])
+@pytest.mark.parametrize(("threshold", "right", "wrong"), [(LOW, 39, 5), (HIGH, 34, 0)])
 def test_worth_on_utterances_the_rules_were_not_made_for(threshold: float, right: int, wrong: int) -> None:
     assert counts(HELD_OUT_COMPLETE, HELD_OUT_CUT_OFF, threshold) == (right, wrong)
 
 
 def test_a_full_stop_put_behind_every_cut_off_text_misleads_rarely() -> None:
     stopped = tuple(text.rstrip(".,-\u2014\u2026? ") + "." for text in HELD_OUT_CUT_OFF)
-    assert counts((), stopped, HIGH)[1] == 5
+    assert counts((), stopped, HIGH)[1] == 4
     stopped = tuple(text.rstrip(".,-\u2014\u2026? ") + "." for text in CUT_OFF)
     assert counts((), stopped, HIGH)[1] <= 2
 
@@ -100,6 +100,17 @@ def test_dictation(text: str, *, low: bool) -> None:
         ("I think", True),
         ("Why not?", False),
         ("I'd rather not.", True),
+        ("Could you wake me up before?", True),
+        ("Have we met before?", False),
+        ("I've never seen that before.", False),
+        ("Can you move it to after?", True),
+        ("I will be there the day after.", False),
+        ("Is there a pharmacy near?", True),
+        ("What does that mean?", False),
+        ("What does that man?", True),
+        ("How much does this cost?", False),
+        ("Which planet is the biggest?", False),
+        ("What is the biggest?", True),
     ],
 )
 def test_the_same_last_word_may_be_an_end_or_not(text: str, *, low: bool) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-EVEN_WORDS = 0.02
+EVEN_WORDS = 0.04
 """The language model's probability that speaks neither for an end nor against it."""
 
 DOUBT = 0.1
@@ -49,11 +49,11 @@ def log_odds(evidence: Evidence) -> float:
     if evidence.audio is not None:
         total += evidence.audio - 0.5
     if evidence.words is not None:
-        # 0.02 divides best: in calls, complete utterances had 0.05 to 0.99 and cut-off ones 0.00004 to 0.004.
+        # in calls complete utterances had 0.05 to 0.99 ("No." and "Stop." less) and cut-off ones 0.00004 to 0.008.
         decades = math.log10(max(evidence.words, 1e-7)) - math.log10(EVEN_WORDS)
         # After a whole short answer ("No.") a model expects more, because in writing more mostly follows.
         least = -1.0 if evidence.rules >= SURE_RULES else -3.0
-        total += max(least, min(1.5, 2.0 * decades))
+        total += max(least, min(1.5, 2.5 * decades))
     return total
 
 

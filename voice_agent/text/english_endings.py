@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from voice_agent.text import open_words as lists
 from voice_agent.text.abbreviations import is_abbreviation
 from voice_agent.text.endings import Completeness, ends_closed, ends_open, words_in
+from voice_agent.text.half_prepositions import holds_open
 from voice_agent.text.numbers import digits_at_end, digits_of
 from voice_agent.text.phrases import fold, made_of
 
@@ -182,6 +183,8 @@ def _letters_at_end(s: _Sentence) -> str:
 
 
 def _preposition(s: _Sentence) -> Completeness | None:
+    if holds_open(s.words):
+        return _low(0.2, f"ends on '{s.last}'")
     if s.last not in lists.PREPOSITIONS:
         return None
     if s.last in {"in", "on"} and s.previous in lists.PARTICLE_HOSTS:
@@ -335,11 +338,14 @@ def _missing_noun_or_verb(s: _Sentence) -> Completeness | None:
     if s.last in lists.ADJECTIVES - {"little"} and s.previous in {"a", "an", "my", "your", "our", "their"}:
         return _low(0.15, "adjective without its noun")
     if s.previous == "the" and (s.last.endswith("est") or s.last in {"best", "most", "next", "main"}):
+        if s.asks_wh and len(s.body) >= 4 and s.body[-3] in lists.COPULAS and s.body[-4] not in lists.WH:
+            return Completeness(0.8, "question")  # "which planet is the biggest", but not "what is the biggest"
         return _low(0.2 if s.asks_wh or s.asks_aux else 0.4, "adjective without its noun")
     body = " ".join(s.body)
     if (s.asks_wh or s.asks_aux) and _NO_VERB_YET.fullmatch(body) and s.first not in {"who", "whose"}:
         have = re.search(r"\b(?:do|does|did|can|could|will|would|should)\b.*\b(?:have|has|had)\b", body)
-        return None if have else _low(0.2, "question before its verb")
+        pronoun = s.previous in {"this", "that", "these", "those"} and s.last in lists.VERBS  # "what does that mean"
+        return None if have or pronoun else _low(0.2, "question before its verb")
     if s.first in {"is", "are", "was", "were"} and len(s.body) == 3 and s.body[1] in lists.ARTICLES:
         return _low(0.3, "question before its complement")
     return None
