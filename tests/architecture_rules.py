@@ -68,7 +68,7 @@ RULES: dict[str, Rule] = {
     "languages": _rule("", PURE),
 }
 """By package or module right under voice_agent/. What is not named here (app, cli, …) may import anything of ours but
-concrete engines, which only `app` does."""
+concrete engines, which only `engine_makers` does."""
 
 CLI_AT_LOAD = _rule("cli config settings errors", STDLIB)
 """What a command's module may import when it is loaded; the rest goes inside its functions, so that --help is fast."""
@@ -137,8 +137,8 @@ def import_violations(source: str, module: str, *, is_package: bool = False) -> 
             problems.append(f"{where}: import it inside the function that needs it")
         name = item.module.removeprefix(PACKAGE + ".")
         concrete = name.startswith("engines.") and not _within(name, ["engines.ports"])
-        if concrete and area not in ("app", "engines") and rule is None:
-            problems.append(f"{where}: only app names concrete engines")
+        if concrete and area not in ("engine_makers", "engines") and rule is None:
+            problems.append(f"{where}: only engine_makers names concrete engines")
     return problems
 
 

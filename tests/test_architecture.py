@@ -117,7 +117,7 @@ def test_an_import_against_the_direction_is_found(module: str, line: str) -> Non
         ("voice_agent.engines.whisper", "import asyncio\nfrom voice_agent.engines.worker import Worker"),
         ("voice_agent.session.session", "import time\nfrom voice_agent.transports.ports import Transport"),
         ("voice_agent.server.offers", "from voice_agent.transports.webrtc import accept"),
-        ("voice_agent.app", "from voice_agent.engines.whisper import Whisper"),
+        ("voice_agent.engine_makers", "from voice_agent.engines.whisper import Whisper"),
         ("voice_agent.cli.report", "def register(c):\n    from voice_agent.app import serve"),
         ("voice_agent.cli.main", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import numpy"),
         ("voice_agent.cli.report_table", "import numpy"),

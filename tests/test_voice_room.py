@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from voice_agent.app import EngineRoom
+from voice_agent.engine_room import EngineRoom
 from voice_agent.engines.fakes import FakeTextToSpeech
 from voice_agent.errors import EngineError
 from voice_agent.modelstore import ModelPaths
@@ -38,9 +38,9 @@ class Room(EngineRoom):
         self.making, self.go_on = threading.Event(), threading.Event()
         self.go_on.set()
         self.cold = self.broken = False
-        self._loaded["voice"] = self._speaker(NOWHERE)
+        self._loaded["voice"] = self._make_voice(None)
 
-    def _speaker(self, path: Path) -> Voice:  # type: ignore[override]
+    def _make_voice(self, settings: Settings | None) -> Voice:
         self.making.set()
         assert self.go_on.wait(30)
         if self.broken:

@@ -1,4 +1,4 @@
-"""The composition root: the only file that names concrete engines and transports.
+"""The composition root: puts engines, calls, server and transport together (engines are made in `engine_makers.py`).
 
 `serve` is the whole life of the process: answer HTTP at once, load and warm the models, take calls, stop cleanly.
 """
@@ -24,27 +24,17 @@ from starlette.types import ASGIApp
 from threadpoolctl import threadpool_limits
 
 from voice_agent.config import Source
-from voice_agent.engines.cpu_gate import CpuGate
-from voice_agent.engines.llama_engine import LlamaEngine
-from voice_agent.engines.llama_requantise import fast_copy
-from voice_agent.engines.piper import PiperSpeaker
-from voice_agent.engines.ports import Engine, LanguageModel, SpeechToText, TextToSpeech
-from voice_agent.engines.scripted_llm import ScriptedEngine
-from voice_agent.engines.silero_vad import SileroVad
-from voice_agent.engines.smart_turn import SmartTurn
-from voice_agent.engines.whisper import WhisperRecogniser
+from voice_agent.engine_room import EngineRoom
 from voice_agent.errors import ConfigError, VoiceAgentError
 from voice_agent.lan.access import LanAccess
 from voice_agent.lan.addresses import machine_addresses
-from voice_agent.modelstore import SCRIPTED, ModelPaths, ModelStore, load_manifest, model_root
-from voice_agent.plugins import make_engine
+from voice_agent.modelstore import ModelPaths, ModelStore, load_manifest, model_root
 from voice_agent.reload import Reloader, reload_on_hangup
 from voice_agent.server.app import create_app
 from voice_agent.server.metrics import Metrics
 from voice_agent.server.runner import run_server
 from voice_agent.session.calls import CallBook, Connect
 from voice_agent.session.factory import Attend, SessionFactory
-from voice_agent.session.session import CallEngines
 from voice_agent.settings import Settings
 from voice_agent.transports.ports import Transport
 from voice_agent.transports.webrtc.peer import accept_offer
@@ -54,9 +44,6 @@ log = logging.getLogger(__name__)
 IMPATIENCE = 2.0
 """Seconds after which a second Ctrl-C means "now". Until then it is the same one: a terminal and a wrapper script both
 pass it on."""
-
-TOKENS_PER_CALL = 2048
-"""Cache of the language model per call: about forty turns of short spoken replies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +103,7 @@ async def serve_until(
 @contextlib.asynccontextmanager
 async def open_calls(settings: Settings, own: Own = NOTHING_OWN) -> AsyncGenerator[SessionFactory, None]:
     """Calls without a server: engines loaded and warm, closed at the end. Raises VoiceAgentError."""
-    engines = EngineRoom(settings, _prepare(settings, own), own)
+    engines = EngineRoom(settings, _prepare(settings, own), own.engines)
     try:
         await engines.load(lambda waiting: None)
         voice = engines.voice_name
@@ -168,20 +155,6 @@ def _with_own_addresses(settings: Settings) -> Settings:
     return replace(settings, server=replace(server, allowed_hosts=(*server.allowed_hosts, *own)))
 
 
-def open_voice(settings: Settings) -> TextToSpeech:
-    """The configured voice alone, for the lines of a simulated caller. Raises ModelError, EngineError."""
-    return _speaker(settings)
-
-
-def _speaker(settings: Settings, gate: CpuGate | None = None, threads: int = 2) -> TextToSpeech:
-    store = ModelStore(model_root(settings.models), load_manifest())
-    path = store.resolve(settings.models, without=("llm", "stt")).tts
-    if path is None:
-        plugin: TextToSpeech = make_engine("tts", settings.models.tts, settings)
-        return plugin
-    return PiperSpeaker(path, gate, threads)
-
-
 def _first(group: BaseExceptionGroup[VoiceAgentError]) -> VoiceAgentError:
     """The first plain error of a task group: the one a user can act on."""
     for error in group.exceptions:
@@ -196,7 +169,7 @@ async def _serve(
     calls = CallBook(_connect(settings), settings.server.max_sessions, settings.server.keep_sessions, metrics)
     lan = LanAccess(settings.server) if settings.server.lan else None
     app = create_app(calls, _with_own_addresses(settings), metrics, web_root(), entrance=lan.entrance if lan else None)
-    engines = EngineRoom(settings, paths, own)
+    engines = EngineRoom(settings, paths, own.engines)
 
     def take_over(current: Settings) -> None:
         voice = engines.voice_name
@@ -273,120 +246,3 @@ def web_root() -> Path:
     package = Path(__file__).parent
     shipped = package / "_web"
     return shipped if shipped.is_dir() else package.parent / "web"
-
-
-class EngineRoom:
-    """Loads, warms and closes the engines; loading happens in threads while HTTP already answers."""
-
-    def __init__(self, settings: Settings, paths: ModelPaths, own: Own = NOTHING_OWN) -> None:
-        self._settings = settings
-        self._paths = paths
-        self._own = own.engines
-        self._gate = CpuGate()
-        self._threads = settings.models.threads or min(os.cpu_count() or 1, 4)
-        self._loaded: dict[str, Any] = {}
-        self._old_voices: list[TextToSpeech] = []
-        """Of calls that began before the voice was changed."""
-
-    @property
-    def activity(self) -> SileroVad:
-        vad: SileroVad = self._loaded["voice activity"]
-        return vad
-
-    @property
-    def voice_name(self) -> str:
-        return str(getattr(self._loaded["voice"], "name", ""))
-
-    def for_calls(self) -> CallEngines:
-        loaded = self._loaded
-        return CallEngines(loaded["end of turn"], loaded["recognition"], loaded["language model"], loaded["voice"])
-
-    async def load(self, progress: Callable[[list[str]], None]) -> None:
-        paths, gate = self._paths, self._gate
-        makers: dict[str, Callable[[], Engine]] = {
-            "voice activity": lambda: SileroVad(paths.vad),
-            "end of turn": lambda: SmartTurn(paths.end_of_turn, gate),
-            "recognition": lambda: self._recogniser(paths.stt),
-            "voice": lambda: self._own["tts"] if "tts" in self._own else self._speaker(self._settings),
-            "language model": lambda: self._language_model(paths.llm),
-        }
-        waiting = list(makers)
-        progress(waiting)
-        for name, make in makers.items():
-            engine = await asyncio.to_thread(make)
-            self._loaded[name] = engine
-            await engine.warm_up()
-            waiting.remove(name)
-            progress(list(waiting))
-            log.info("= %s is ready", name)
-
-    async def load_voice(self, settings: Settings) -> TextToSpeech:
-        """Another voice, warm, beside the one in use. Raises ModelError, EngineError."""
-
-        def make() -> TextToSpeech:
-            return self._speaker(settings)
-
-        making = asyncio.ensure_future(asyncio.to_thread(make))
-        try:
-            voice = await asyncio.shield(making)
-        except asyncio.CancelledError:  # the thread goes on; what it makes must not stay open
-            with contextlib.suppress(Exception):  # it may as well fail, and then there is nothing to close
-                await (await making).close()
-            raise
-        try:
-            await voice.warm_up()
-        except BaseException:
-            await voice.close()
-            raise
-        return voice
-
-    def use_voice(self, voice: TextToSpeech) -> TextToSpeech:
-        old: TextToSpeech = self._loaded["voice"]
-        self._old_voices.append(old)
-        self._loaded["voice"] = voice
-        return old
-
-    async def drop_voice(self, voice: TextToSpeech) -> None:
-        await voice.close()
-        self._old_voices.remove(voice)
-
-    def _speaker(self, settings: Settings) -> TextToSpeech:
-        return _speaker(settings, self._gate, self._threads)
-
-    def _recogniser(self, path: Path | None) -> SpeechToText:
-        if path is None:
-            plugin: SpeechToText = self._foreign("stt")
-            return plugin
-        # One lane per core: a recognition that was overtaken by new words must not hold up the next.
-        return WhisperRecogniser(path, self._threads, self._gate, lanes=self._threads)
-
-    def _foreign(self, role: str) -> Any:
-        """The engine of somebody else: the embedding program's, or a plugin's."""
-        if role in self._own:
-            return self._own[role]
-        return make_engine(role, getattr(self._settings.models, role), self._settings)
-
-    def _language_model(self, path: Path | None) -> LanguageModel:
-        models = self._settings.models
-        if path is None:
-            if models.llm == SCRIPTED and "llm" not in self._own:
-                return ScriptedEngine()
-            plugin: LanguageModel = self._foreign("llm")
-            return plugin
-        if models.llm_fast and not models.llm:
-            path = fast_copy(path, model_root(models) / "made-here", self._threads)
-        calls = self._settings.server.max_sessions
-        return LlamaEngine(
-            path,
-            threads=self._threads,
-            gate=self._gate,
-            n_ctx=max(4096, TOKENS_PER_CALL * calls),
-            # A call needs two for a moment, when a revised reply begins before the one it replaces is gone.
-            max_conversations=2 * calls,
-        )
-
-    async def close(self) -> None:
-        engines: list[Engine] = [*self._loaded.values(), *self._old_voices]
-        closing: list[Awaitable[None]] = [engine.close() for engine in engines]
-        self._loaded, self._old_voices = {}, []
-        await asyncio.gather(*closing)

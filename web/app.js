@@ -18,7 +18,7 @@ const STATUS = {
   ended: "Call ended", failed: "Not connected",
 };
 const BUTTON = {
-  idle: "Start talking", connecting: "Cancel", live: "Hang up", reconnecting: "Hang up", ended: "Start again", failed: "Try again",
+  idle: "Start talking", connecting: "Cancel", live: "Hang up", reconnecting: "Hang up", ended: "New call", failed: "Try again",
 };
 
 const parameters = new URLSearchParams(location.search);

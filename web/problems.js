@@ -20,7 +20,7 @@ const WORDS = {
   lost: ["The connection was lost", "Connecting again by itself …"],
   gone: ["The connection did not come back", "Check the network. “Reconnect” goes on with this conversation.", "fresh"],
   playback: ["The browser blocks the sound", "It wants one more click before it lets the page speak.", "play"],
-  broke: ["The agent ended the call", "Something failed on its side; the server's log says what. You can start again."],
+  broke: ["The agent ended the call", "Something failed on its side; the server's log says what. A new call may work."],
   failed: ["The call could not be started", "Reload the page and try again.", "reload"],
 };
 

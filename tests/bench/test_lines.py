@@ -96,8 +96,8 @@ def test_lines_that_cannot_be_said(tmp_path: Path) -> None:
     for turn, message in (
         (Turn("a", NOW, wav=text), "cannot read recording"),
         (Turn("a", NOW, wav=tmp_path / "none.wav"), "cannot read recording"),
-        (Turn("a", NOW, wav=mute), "nothing to hear"),
-        (Turn("a", NOW, say="…"), "nothing to hear"),
+        (Turn("a", NOW, wav=mute), "nothing louder than"),
+        (Turn("a", NOW, say="…"), "nothing louder than"),
     ):
         with pytest.raises(ConfigError, match=message):
             asyncio.run(speak(turn, Voice()))

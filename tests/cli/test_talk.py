@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from tests.report.calls import turn
-from voice_agent.app import open_voice
 from voice_agent.audio.resample import resample
 from voice_agent.cli.main import main
+from voice_agent.engine_makers import make_voice
 from voice_agent.engines.ports import ENGINE_RATE, Pcm16, Speech
 from voice_agent.engines.speech import synthesize
 from voice_agent.settings import Settings
@@ -94,7 +94,7 @@ def spoken_question(weights: Path) -> Pcm16:
 
     async def speak() -> Speech:
         models = dataclasses.replace(Settings().models, model_dir=str(weights))
-        voice = open_voice(dataclasses.replace(Settings(), models=models))
+        voice = make_voice(dataclasses.replace(Settings(), models=models))
         try:
             return await synthesize(voice, "How far is the moon from the earth?")
         finally:

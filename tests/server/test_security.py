@@ -50,6 +50,7 @@ def test_loopback_hosts_are_let_in(host: str) -> None:
         ("evil.example/localhost",),
         ("localhost:8080:9",),
         ("localhost:port",),
+        ("localhost:65536",),
         ("localhost, evil.example",),
         ("[::1",),
         ("::1",),

@@ -203,7 +203,7 @@ def test_an_agent_that_breaks_is_told(browser: Browser) -> None:
         page.get_by_label("Type instead of talking").fill("Break")
         page.keyboard.press("Enter")
         expect(page.get_by_role("alert")).to_contain_text("The agent ended the call")
-        expect(page.get_by_role("button", name="Start again")).to_be_enabled()
+        expect(page.get_by_role("button", name="New call")).to_be_enabled()
 
 
 def test_a_network_without_a_path_for_sound_is_told(browser: Browser) -> None:

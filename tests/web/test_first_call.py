@@ -80,7 +80,7 @@ def test_a_whole_first_call_by_keyboard_alone(browser: Browser) -> None:
 def test_it_listens_soon_after_the_press(browser: Browser, capsys: pytest.CaptureFixture[str]) -> None:
     with serving(ScriptedAgent(script=SCRIPT[:1])) as url, open_page(browser, url) as page:
         took = []
-        for name in ("Start talking", "Start again", "Start again"):
+        for name in ("Start talking", "New call", "New call"):
             page.get_by_role("button", name=name).click()
             wait_until(page, "voiceAgent.state.page === 'live'")
             took.append(page.evaluate("voiceAgent.timing.listening_ms"))

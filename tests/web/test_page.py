@@ -94,7 +94,7 @@ def test_two_calls_after_each_other(browser: Browser) -> None:
         expect(page.locator("#transcript .line")).to_have_count(5)
         with page.expect_response(lambda response: response.request.method == "DELETE"):
             page.get_by_role("button", name="Hang up").click()
-        page.get_by_role("button", name="Start again").click()
+        page.get_by_role("button", name="New call").click()
         wait_until(page, "voiceAgent.state.page === 'live'")
         expect(page.locator("#transcript .line")).to_have_count(5)
         assert agent.hung_up == ["call-1"]

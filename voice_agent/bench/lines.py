@@ -35,7 +35,8 @@ async def speak(turn: Turn, voice: TextToSpeech | None) -> Pcm16:
         samples = at_peak(resample(speech.samples, speech.rate, RATE))
     start, end = speech_bounds(samples)
     if start == end:
-        raise ConfigError(f"turn {turn.id}: nothing to hear in {turn.wav or turn.say!r}")
+        what = f"the recording {turn.wav}" if turn.wav is not None else repr(turn.say)
+        raise ConfigError(f"turn {turn.id}: {what} has nothing louder than {THRESHOLD_DB:g} dBFS in it")
     line = samples[start:end]
     return widened(line, turn.pause) if turn.pause else line
 

@@ -104,10 +104,10 @@ async def _speak(args: argparse.Namespace, script: Script) -> list[Pcm16]:
 
     if all(turn.wav for turn in script.turns):
         return [await speak(turn, None) for turn in script.turns]
-    from voice_agent.app import open_voice
+    from voice_agent.engine_makers import make_voice
 
     _progress(f"speaking {len(script.turns)} lines …")
-    voice = open_voice(args.settings)
+    voice = make_voice(args.settings)
     try:
         return [await speak(turn, voice) for turn in script.turns]
     finally:

@@ -159,10 +159,10 @@ def _bracketed(name: str) -> str:
 def _parse_host(text: str) -> tuple[str, int | None] | None:
     """(lower-case name without trailing dot, port) of a Host header or an origin's authority."""
     match = _HOST.fullmatch(text.strip().lower())
-    if match is None:
+    port = int(match["port"]) if match and match["port"] else None
+    if match is None or (port is not None and port > 65535):
         return None
-    port = match["port"]
-    return match["name"].removesuffix("."), int(port) if port else None
+    return match["name"].removesuffix("."), port
 
 
 def _port(scheme: str, given: int | None) -> int | None:

@@ -15,10 +15,10 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from voice_agent.app import EngineRoom
 from voice_agent.core.agent_floor import Agent
 from voice_agent.core.caller_floor import User
 from voice_agent.core.conversation import Conversation
+from voice_agent.engine_room import EngineRoom
 from voice_agent.engines.ports import VoiceActivityModel
 from voice_agent.modelstore import SCRIPTED, ModelStore, load_manifest, model_root
 from voice_agent.session.factory import SessionFactory
