@@ -2,12 +2,13 @@
 
     python scripts/llama_wheel.py find             print the kept wheel (nothing if the venv needs none); exit 1 if none
     python scripts/llama_wheel.py build            compile, keep and print it
-    python scripts/llama_wheel.py build --afresh   the same, ignoring kept wheels, pip's own too
+    python scripts/llama_wheel.py build --afresh   the same, ignoring kept wheels
 
 The package index has only its source, and compiling takes minutes. Wheels lie in $XDG_CACHE_HOME/voice-agent/wheels,
 in a folder named after what the machine code depends on: the compiler is told to use whatever this processor has
 (GGML_NATIVE), so a wheel from a home directory shared with a newer machine would die of an illegal instruction here.
-The wheel itself is independent of the Python version (tag py3-none), so the folder is, too.
+The wheel itself is independent of the Python version (tag py3-none), so the folder is, too. pip's own cache of wheels
+is never asked: it does not know which processor a wheel was compiled for.
 """
 
 from __future__ import annotations
@@ -37,6 +38,11 @@ HEARTBEAT = 10.0
 
 SCRATCH = ".build-"
 
+WITHOUT_TILES = "-mno-amx-tile -mno-amx-int8 -mno-amx-bf16"
+"""For processors with AMX. GCC before 13 tells its optimiser that loading a tile configuration reads 8 bytes of the 64
+(_tile_loadconfig in amxtileintrin.h), so the rest is never written, and llama.cpp dies of a general protection fault at
+its first matrix product. Without tiles it multiplies by AVX-512."""
+
 _INSTRUCTION_SETS = re.compile(r"sse|avx|fma|f16c|bmi|amx|asimd|sve|neon|dot|i8mm|bf16")
 
 
@@ -63,10 +69,18 @@ def cpu_features(cpuinfo: str) -> list[str]:
     return sorted({flag for flag in (line[1].split() if line else []) if _INSTRUCTION_SETS.search(flag)})
 
 
+def compiler_flags(environ: Mapping[str, str], cpuinfo: str) -> dict[str, str]:
+    """CFLAGS and CXXFLAGS for this processor, ahead of the user's own, which therefore win."""
+    if "amx_tile" not in cpu_features(cpuinfo):
+        return {}
+    return {name: f"{WITHOUT_TILES} {environ.get(name, '')}".strip() for name in ("CFLAGS", "CXXFLAGS")}
+
+
 def wheel_dir(environ: Mapping[str, str], cpuinfo: str) -> Path:
     """Where wheels for this machine, C library and build options lie."""
     cache = Path(environ.get("XDG_CACHE_HOME") or Path(environ["HOME"]) / ".cache")
-    facts = [*cpu_features(cpuinfo), " ".join(platform.libc_ver()), environ.get("CMAKE_ARGS", "")]
+    flags = compiler_flags(environ, cpuinfo)
+    facts = [*cpu_features(cpuinfo), " ".join(platform.libc_ver()), environ.get("CMAKE_ARGS", ""), *flags.values()]
     digest = hashlib.sha256("\n".join(facts).encode()).hexdigest()[:12]
     return cache / "voice-agent" / "wheels" / f"{platform.system().lower()}-{platform.machine()}-{digest}"
 
@@ -108,17 +122,16 @@ def say(text: str) -> None:
     print(f"==> {text}", file=sys.stderr, flush=True)
 
 
-def build(folder: Path, wanted: str, *, afresh: bool) -> Path | None:
+def build(folder: Path, wanted: str, flags: Mapping[str, str]) -> Path | None:
     """Compile into a scratch folder and move the wheel into place, so that a kept wheel is always whole."""
     jobs = build_jobs(os.cpu_count() or 1, os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
     log = folder / "build.log"
     say(f"compiling {PACKAGE} with {jobs} jobs: 3 minutes or so on two cores, once per user and machine")
     say(f"kept in {folder}; compiler output in {log.name} there")
     with tempfile.TemporaryDirectory(dir=folder, prefix=SCRATCH) as scratch:
-        command = [sys.executable, "-m", "pip", "wheel", "-v", "--no-deps", "--wheel-dir", scratch, wanted]
-        if afresh:
-            command += ["--no-cache-dir"]
-        environment = {"CMAKE_BUILD_PARALLEL_LEVEL": str(jobs), **os.environ}
+        command = [sys.executable, "-m", "pip", "wheel", "-v", "--no-deps", "--no-cache-dir", "--wheel-dir", scratch]
+        command.append(wanted)
+        environment = {"CMAKE_BUILD_PARALLEL_LEVEL": str(jobs), **os.environ, **flags}
         with log.open("wb") as output:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, env=environment
@@ -166,13 +179,14 @@ def main() -> int:
     wanted = requirement()
     if args.action == "find" and installed(wanted):
         return 0
-    cpuinfo = Path("/proc/cpuinfo")
-    folder = wheel_dir(os.environ, cpuinfo.read_text() if cpuinfo.exists() else platform.processor())
+    proc = Path("/proc/cpuinfo")
+    cpuinfo = proc.read_text() if proc.exists() else platform.processor()
+    folder = wheel_dir(os.environ, cpuinfo)
     wheel = kept_wheel(folder, wanted)
     if args.action == "build":
         with only_one(folder):
             wheel = None if args.afresh else kept_wheel(folder, wanted)
-            wheel = wheel or build(folder, wanted, afresh=args.afresh)
+            wheel = wheel or build(folder, wanted, compiler_flags(os.environ, cpuinfo))
     if wheel is None:
         return 1
     print(wheel)

@@ -48,6 +48,15 @@ def test_another_processor_or_other_options_have_another_folder() -> None:
     assert llama_wheel.wheel_dir({"XDG_CACHE_HOME": "/x"}, X86) == Path("/x/voice-agent/wheels") / here.name
 
 
+def test_a_processor_with_tiles_gets_a_wheel_without_them() -> None:
+    tiles = X86.replace("avx2", "avx2 amx_tile amx_int8 amx_bf16")
+    environ = {"HOME": "/home/me", "CFLAGS": "-mamx-tile"}
+    assert llama_wheel.compiler_flags(environ, X86) == {}
+    flags = llama_wheel.compiler_flags(environ, tiles)
+    assert flags == {"CFLAGS": f"{llama_wheel.WITHOUT_TILES} -mamx-tile", "CXXFLAGS": llama_wheel.WITHOUT_TILES}
+    assert llama_wheel.wheel_dir(environ, tiles) != llama_wheel.wheel_dir({"HOME": "/home/me"}, tiles)
+
+
 def test_a_kept_wheel_must_meet_the_requirement(tmp_path: Path) -> None:
     old, new = (tmp_path / f"llama_cpp_python-0.3.{n}-py3-none-linux_x86_64.whl" for n in (36, 37))
     for age, wheel in enumerate((new, old)):
