@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from voice_agent.core.endpointing import DelaySettings, Evidence, endpoint_delay, in_doubt
+from voice_agent.core.endpointing import DelaySettings, Evidence, endpoint_delay, in_doubt, patience_for
 
 SETTINGS = DelaySettings(0.3, 2.4)
 LEVELS = (None, 0.02, 0.5, 0.98)
@@ -57,6 +57,22 @@ def test_a_command_is_complete_even_if_the_model_expects_more() -> None:
 def test_a_whole_short_answer_is_an_end_though_a_model_expects_more(words: float) -> None:
     assert endpoint_delay(Evidence(None, 0.95, words), SETTINGS) < 0.6
     assert endpoint_delay(Evidence(0.97, 0.95, words), SETTINGS) < 0.4
+
+
+@pytest.mark.parametrize(
+    ("rules", "asked", "log_probability", "patience"),
+    [
+        (0.5, 0.0, -0.55, 0.75),
+        (0.5, 0.0, -0.44, 0.0),
+        (0.5, 0.0, 0.0, 0.0),
+        (0.85, 0.2, -0.9, 0.2),
+        (0.5, 0.9, -0.9, 0.9),
+    ],
+)
+def test_words_that_may_be_misheard_get_time(
+    rules: float, asked: float, log_probability: float, patience: float
+) -> None:
+    assert patience_for(rules, asked, log_probability) == patience
 
 
 def test_a_greeting_or_a_statement_gets_a_moment_more_though_it_is_whole() -> None:

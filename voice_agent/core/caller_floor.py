@@ -144,7 +144,7 @@ class CallerFloor:
         turn = self.turn
         if turn is None or turn.id != event.turn or turn.revision != event.revision or not turn.pending:
             return
-        turn.answered(event.text, event.at)
+        turn.answered(event.text, event.at, event.log_probability)
         if turn.paused_at is not None:
             self._words_known(turn, event.text, event.at)
         elif turn.cutting:

@@ -20,6 +20,16 @@ SURE_WORDS = 0.3
 SURE_RULES = 0.95
 """Rule score of what is whole by itself: a short answer, a command."""
 
+MISHEARD = -0.45
+"""Mean log-probability per word piece of a transcript, below which its words are as likely wrong as right. Of 90 clear
+complete lines three lay below it, all misheard; so did the cut-off "So the address is," heard as "Soviet dresses"."""
+
+MISHEARD_PATIENCE = 0.75
+"""Seconds more for words that may not be the caller's: the witnesses judge a sentence that nobody said."""
+
+PLAIN_RULES = 0.8
+"""Rule score of words that are whole although one of them may be misheard: a question, a request."""
+
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
@@ -65,6 +75,16 @@ def endpoint_delay(evidence: Evidence, settings: DelaySettings) -> float:
         return (settings.min_delay + settings.max_delay) / 2 if sure else settings.max_delay
     delay = settings.min_delay + (settings.max_delay - settings.min_delay) * _openness(evidence)
     return min(max(delay, settings.min_delay + evidence.patience), settings.max_delay)
+
+
+def patience_for(rules: float, asked: float, log_probability: float) -> float:
+    """Seconds beyond the shortest delay: what the rules ask for, more if the words may be misheard.
+
+    `log_probability` as in `Transcript`; 0: not known, so not doubted.
+    """
+    if log_probability < MISHEARD and rules < PLAIN_RULES:
+        return max(asked, MISHEARD_PATIENCE)
+    return asked
 
 
 def in_doubt(evidence: Evidence, settings: DelaySettings) -> bool:

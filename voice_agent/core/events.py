@@ -47,6 +47,8 @@ class TranscriptReady:
     text: str
     until: float
     """Where the recognised stretch ended (seconds on the session clock)."""
+    log_probability: float = 0.0
+    """Of the words, as in `Transcript`; 0: not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from voice_agent.core.endpointing import DelaySettings, Evidence, endpoint_delay
+from voice_agent.core.endpointing import DelaySettings, Evidence, endpoint_delay, patience_for
 from voice_agent.core.latency import LatencyBook
 from voice_agent.text.completeness import completeness
 
@@ -36,6 +36,8 @@ class Turn:
     asked_at: float = float("-inf")
     asked_until: float = float("-inf")
     """Up to where the latest recognition hears for certain; audio may come late, so this is not when it was asked."""
+    log_probability: float = 0.0
+    """How sure the latest recognition was of its words, as in `Transcript`."""
     rest_until: float = float("-inf")
     """No recognition while the caller speaks before this moment: the cadence follows the load."""
     partial: str = ""
@@ -69,9 +71,9 @@ class Turn:
         self.hurried = self.pending
         self.pending, self.asked_at, self.asked_until = True, now, known_until
 
-    def answered(self, text: str, now: float) -> None:
+    def answered(self, text: str, now: float, log_probability: float) -> None:
         """The latest recognition is through."""
-        self.pending, self.partial = False, text
+        self.pending, self.partial, self.log_probability = False, text, log_probability
         self.rest_until = now + max(PARTIAL_REST, PARTIAL_SHARE * (now - self.asked_at))
 
     def resume(self, at: float, next_cut: float) -> None:
@@ -101,7 +103,8 @@ class Turn:
 
     def judge_words(self, language: str) -> None:
         rules = completeness(self.text, language)
-        self.evidence = Evidence(self.evidence.audio, rules.score, patience=rules.patience)
+        patience = patience_for(rules.score, rules.patience, self.log_probability)
+        self.evidence = Evidence(self.evidence.audio, rules.score, patience=patience)
 
     def judged(self, *, audio: float | None = None, words: float | None = None) -> None:
         """Take in what a witness said; None leaves what is known."""

@@ -62,9 +62,9 @@ class CallBook:
         self._factory: SessionFactory | None = None
         self._loading: list[str] = ["models"]
         self._taken = 0
+        """Slots in use; counted before anything is awaited, so that simultaneous offers cannot share one."""
         self._claimed: set[str] = set()
         """Lost calls whose callers are coming back at this moment."""
-        """Slots in use; counted before anything is awaited, so that simultaneous offers cannot share one."""
         self._records: dict[str, _Record] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
         self._closing = False

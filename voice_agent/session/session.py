@@ -44,7 +44,15 @@ from voice_agent.core.events import (
     SettingsChanged,
     TranscriptReady,
 )
-from voice_agent.engines.ports import ChatMessage, ChatRequest, EndOfTurn, LanguageModel, SpeechToText, TextToSpeech
+from voice_agent.engines.ports import (
+    ChatMessage,
+    ChatRequest,
+    EndOfTurn,
+    LanguageModel,
+    SpeechToText,
+    TextToSpeech,
+    Transcript,
+)
 from voice_agent.errors import EngineError
 from voice_agent.session.choices import Choices
 from voice_agent.session.listening import Listening
@@ -274,11 +282,11 @@ class Session:
         samples, until = self._listening.audio(command.since, command.until, cut=command.cut)
         try:
             transcript = await self._engines.stt.transcribe(samples, language=self._settings.language)
-            text = (transcript.text or "").strip()
         except EngineError as error:
             self._publisher.error("recognition_failed", "what you said was not understood", str(error))
-            text = ""
-        self.happened(TranscriptReady(self._clock(), command.turn, command.revision, text, until))
+            transcript = Transcript("")
+        text, sure = (transcript.text or "").strip(), transcript.log_probability
+        self.happened(TranscriptReady(self._clock(), command.turn, command.revision, text, until, sure))
 
     async def _score(self, command: ScoreAudio) -> None:
         samples, _ = self._listening.audio(command.since, self._clock())
