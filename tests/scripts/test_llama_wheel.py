@@ -84,7 +84,7 @@ def test_a_failed_build_shows_the_log_s_end_and_leaves_nothing(
 ) -> None:
     wanted = "llama-cpp-python @ file:///nowhere/llama_cpp_python-0.3.36.tar.gz"
     with llama_wheel.only_one(tmp_path):
-        assert llama_wheel.build(tmp_path, wanted, afresh=False) is None
+        assert llama_wheel.build(tmp_path, wanted, {}) is None
     assert "No such file" in capfd.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["build.log", "lock"]
 
